@@ -9,7 +9,7 @@
  * chunk gets a chunk of its own, so that large zeroed arrays come straight from the system. The newest small request
  * can grow in place, which makes WBB_PUSH and WbbBuf cheap.
  *
- * What an arena gives back the context keeps, up to 64 MiB, for arenas to come, which zero what was used of it: memory
+ * What an arena gives back the context keeps, up to 64 MiB, for arenas to come, which zero what they take of it: memory
  * that was touched before costs a tenth of what the system asks for fresh pages. Under the address sanitizer nothing is
  * kept, so that every use after the end is seen.
  *
@@ -34,7 +34,8 @@ static const size_t DENSE = (size_t)4 << 30; /* bytes of the largest chunk of th
 
 typedef struct WbbChunk {
     struct WbbChunk *next;
-    size_t capacity, used; /* of one that the context keeps: bytes that may not be 0 */
+    size_t capacity, used;
+    size_t old; /* bytes from the first on that an arena before may have used: zeroed when they are asked for */
     _Alignas(16) unsigned char bytes[];
 } Chunk;
 
@@ -86,6 +87,7 @@ static void give_back(WbbCx *cx, Chunk *c)
         free_chunk(c);
         return;
     }
+    c->old = WBB_MAX(c->old, c->used), c->used = 0;
     c->next = in->spare[class];
     in->spare[class] = c;
     in->spare_bytes += c->capacity;
@@ -103,8 +105,6 @@ static Chunk *spare_chunk(WbbCx *cx, size_t capacity)
         if (!c || c->capacity < capacity) continue;
         *at = c->next;
         in->spare_bytes -= c->capacity;
-        memset(c->bytes, 0, c->used);
-        c->used = 0;
         return c;
     }
     return NULL;
@@ -158,18 +158,25 @@ static size_t round_up(WbbArena *a, size_t bytes)
     return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
+/* Takes what follows in the chunk, up to `used`. */
+static void take(Chunk *c, size_t used)
+{
+    if (c->used < c->old) memset(c->bytes + c->used, 0, WBB_MIN(used, c->old) - c->used);
+    c->used = used;
+}
+
 void *wbb_alloc(WbbArena *a, size_t bytes)
 {
     size_t need = round_up(a, bytes ? bytes : 1);
     Chunk *c = a->chunk;
     if (c && need <= c->capacity - c->used) {
         a->last = c->bytes + c->used;
-        c->used += need;
+        take(c, c->used + need);
         return a->last;
     }
     if (need > a->next_capacity / 4) {
         Chunk *own = add_chunk(a, need);
-        own->used = need;
+        take(own, need);
         /* Behind the current chunk, which still has room for small requests. */
         if (c) {
             own->next = c->next;
@@ -185,7 +192,7 @@ void *wbb_alloc(WbbArena *a, size_t bytes)
     fresh->next = c;
     a->chunk = fresh;
     a->last = fresh->bytes;
-    fresh->used = need;
+    take(fresh, need);
     return fresh->bytes;
 }
 
@@ -198,7 +205,7 @@ void *wbb_grow(WbbArena *a, void *old, size_t old_bytes, size_t new_bytes)
         size_t start = (size_t)(a->last - c->bytes);
         size_t need = round_up(a, new_bytes);
         if (need <= c->capacity - start) {
-            c->used = WBB_MAX(c->used, start + need);
+            if (start + need > c->used) take(c, start + need);
             return old;
         }
     }

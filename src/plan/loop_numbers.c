@@ -262,13 +262,11 @@ bool plan_may_have_registers(const PlanChoosing *c, const PlanLoopChoice *x)
 
 bool plan_registers_fit(const PlanChoosing *c, const PlanLoopChoice *x, uint32_t n)
 {
-    const int64_t branch = tg_tuned(c->t, "loop.coarse_work") + 1; /* too much for any; of a concatenate none */
-    const int64_t slots = plan_loop_slots(c, x, branch);
+    if (n == 1) return true;
+    if (x->vectors % ((int64_t)n * c->k->block) || x->vectors < n * tg_tuned(c->t, "loop.min_threads")) return false;
+    const int64_t most = tg_tuned(c->t, "loop.coarse_work"); /* a branch is too much for any number of elements */
     const int64_t bytes = (int64_t)plan_bytes_an_element(c, x) * x->vector;
-    return n == 1 || (x->vectors % ((int64_t)n * c->k->block) == 0 &&
-                      x->vectors >= n * tg_tuned(c->t, "loop.min_threads") &&
-                      slots * x->vector * n <= tg_tuned(c->t, "loop.coarse_work") &&
-                      bytes * n <= tg_tuned(c->t, "loop.coarse_bytes"));
+    return bytes * n <= tg_tuned(c->t, "loop.coarse_bytes") && plan_loop_slots(c, x, most + 1) * x->vector * n <= most;
 }
 
 /* layouts ----------------------------------------------------------------------------------------------------- */

@@ -25,6 +25,8 @@ void plan_walk_begin(PlanWalk *w)
     const HloShape *x = w->shape;
     w->elements = hlo_elements(x);
     w->complete = true;
+    w->per_clock[0] = rate(w, "pipe.fma"), w->per_clock[1] = rate(w, "pipe.f64");
+    w->special_per_clock = rate(w, "pipe.xu");
     w->seen.arena = w->load_of.arena = w->along_of.arena = w->a;
     w->vars = WBB_NEW_N(w->a, IrRef, w->n_space + 1u);
     w->map = ix_map_new(w->a);
@@ -277,16 +279,16 @@ static void add_cost(PlanWalk *w, const PlanNeed *x, double share, bool again)
         LaySlots *to = w->results ? &w->of_results : slots_along(w, along);
         const double n = w->results ? times : x->times;
         to->slots += c.slots * n;
-        to->clocks[f64] += c.slots * n * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
-        to->clocks[2] += c.special * n * w->t->warp / rate(w, "pipe.xu");
+        to->clocks[f64] += c.slots * n * w->t->warp / w->per_clock[f64];
+        to->clocks[2] += c.special * n * w->t->warp / w->special_per_clock;
     }
     if (again) {
         w->again_slots += c.slots * times;
         return;
     }
     w->slots += c.slots * times;
-    *(f64 ? &w->f64_clocks : &w->clocks) += c.slots * times * w->t->warp / rate(w, f64 ? "pipe.f64" : "pipe.fma");
-    w->special_clocks += c.special * times * w->t->warp / rate(w, "pipe.xu");
+    *(f64 ? &w->f64_clocks : &w->clocks) += c.slots * times * w->t->warp / w->per_clock[f64];
+    w->special_clocks += c.special * times * w->t->warp / w->special_per_clock;
 }
 
 /* --- the walk ----------------------------------------------------------------------------------------------------- */

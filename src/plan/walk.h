@@ -72,6 +72,7 @@ typedef struct {
     struct { LaySlots *items; uint32_t n, capacity; } along; /* no two of the same dimensions */
     LaySlots of_results; /* for each element of the space */
     double slots, again_slots, trip_slots, clocks, f64_clocks, special_clocks;
+    double per_clock[2], special_per_clock; /* instructions of an SM: of f32, of f64 */
     uint32_t steps;
     bool complete; /* no limit was met */
 } PlanWalk;
