@@ -257,6 +257,9 @@ IrRef emit_let(EmitValues *e, const char *stem, IrRef index, int64_t lo, int64_t
 /* An index, or an integer element as one, that is known to be in lo..hi: a variable, one in a scope. */
 IrRef emit_variable(EmitValues *e, const char *stem, IrRef x, int64_t lo, int64_t hi);
 IrRef emit_nearest(EmitValues *e, IrRef x, int64_t n); /* x, or the nearest number of 0 .. n - 1 */
+/* x where the condition holds, else y: one of them where that is known. */
+IrRef emit_either(EmitValues *e, IrRef condition, IrRef x, IrRef y);
+IrRef emit_unless_true(const EmitValues *e, IrRef condition); /* 0 where it always holds */
 /* x, or bound - 1 where x is more, as a variable in 0 .. bound; *below: x < bound, 0: that always holds. */
 IrRef emit_clamp(EmitValues *e, const char *stem, IrRef x, int64_t bound, IrRef *below);
 /* An integer element, clamped to lo..hi, as an index. */

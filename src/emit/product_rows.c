@@ -168,13 +168,10 @@ static void of_blocks(EmitProductRows *t)
     const IrRef number = rw_add(m->rw, rw_scale(m->rw, var, LANES), m->pair);
     const IrRef part = block_part(m, emit_nearest(m->e, number, blocks));
     const IrRef exists = rw_compare(m->rw, OP_LT, number, ir_index(m->g, blocks));
-    const bool known = ir_is_const(m->g, exists);
     for (uint32_t k = 0; k < n; k++) {
         const PlanStatistic *s = &of->all[k / m->rows];
         const IrRef x = read(m, t->parts, part_place(t, k / m->rows, part, blocks, k % m->rows));
-        const IrRef counts =
-            known ? x : ir_node(m->g, OP_SELECT, f32, 0, exists, x, emit_rows_identity(&t->of, s), 0);
-        all[k] = emit_rows_node(&t->of, s->op, all[k], counts);
+        all[k] = emit_rows_node(&t->of, s->op, all[k], emit_either(m->e, exists, x, emit_rows_identity(&t->of, s)));
     }
     emit_end_for(m->e, &l, n, all);
     for (uint32_t k = 0; k < n; k++)

@@ -53,12 +53,11 @@ IrRef emit_product_element(const EmitProduct *m, uint32_t operand, IrRef free, I
     const HloInstruction *x = p->i->operands[operand];
     const IrType t = IR_TYPE(x->shape->type, 0);
     const IrRef below = rw_compare(m->rw, OP_LT, k, ir_index(m->g, p->of.depth));
-    const bool known = ir_is_const(m->g, below);
-    if (known && !ir_at(m->g, below)->imm) return ir_const(m->g, t, 0);
+    if (ir_is_const(m->g, below) && !ir_at(m->g, below)->imm) return ir_const(m->g, t, 0);
     free = emit_nearest(m->e, free, operand ? p->of.columns : p->of.rows);
     const IrRef *index = emit_product_index(m, operand, free, emit_nearest(m->e, k, p->of.depth));
     const IrRef value = emit_as(m->e, emit_value(m->e, (PlanValue){x, 0}, index), x->shape->type);
-    return known ? value : ir_node(m->g, OP_SELECT, t, 0, below, value, ir_const(m->g, t, 0), 0);
+    return emit_either(m->e, below, value, ir_const(m->g, t, 0));
 }
 
 IrRef emit_product_half(const EmitProduct *m, IrRef two, uint32_t k)

@@ -48,8 +48,7 @@ static IrRef pick(const Generator *r, IrRef index, const IrRef *words, uint32_t 
     const IrRef below = rw_compare(r->e->rw, OP_LT, index, ir_index(r->e->g, half));
     const IrRef low = pick(r, index, words, half);
     const IrRef high = pick(r, rw_sub(r->e->rw, index, ir_index(r->e->g, half)), words + half, n - half);
-    if (ir_is_const(r->e->g, below)) return ir_at(r->e->g, below)->imm ? low : high;
-    return ir_node(r->e->g, OP_SELECT, ir_at(r->e->g, low)->type, 0, below, low, high, 0);
+    return emit_either(r->e, below, low, high);
 }
 
 static IrRef divided(const Generator *r, ScOp of, IrRef x, int64_t by)

@@ -19,8 +19,7 @@ IrRef emit_rows_nearest(const EmitRows *t, IrRef column) { return emit_nearest(t
 IrRef emit_rows_if_column(const EmitRows *t, IrRef column, IrRef value, IrRef other)
 {
     const IrRef below = rw_compare(t->rw, OP_LT, column, ir_index(t->g, t->columns));
-    if (ir_is_const(t->g, below) && ir_at(t->g, below)->imm) return value;
-    return ir_node(t->g, OP_SELECT, ir_at(t->g, value)->type, 0, below, value, other, 0);
+    return emit_either(t->e, below, value, other);
 }
 
 IrRef *emit_rows_weight(const EmitRows *t, IrRef row, IrRef column)

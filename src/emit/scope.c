@@ -138,10 +138,20 @@ IrRef emit_nearest(EmitValues *e, IrRef x, int64_t n)
     return x;
 }
 
+IrRef emit_either(EmitValues *e, IrRef condition, IrRef x, IrRef y)
+{
+    if (ir_is_const(e->g, condition)) return ir_at(e->g, condition)->imm ? x : y;
+    return ir_node(e->g, OP_SELECT, ir_at(e->g, x)->type, 0, condition, x, y, 0);
+}
+
+IrRef emit_unless_true(const EmitValues *e, IrRef condition)
+{
+    return ir_is_const(e->g, condition) && ir_at(e->g, condition)->imm ? 0 : condition;
+}
+
 IrRef emit_clamp(EmitValues *e, const char *stem, IrRef x, int64_t bound, IrRef *below)
 {
-    *below = rw_compare(e->rw, OP_LT, x, ir_index(e->g, bound));
-    if (ir_is_const(e->g, *below) && ir_at(e->g, *below)->imm) *below = 0;
+    *below = emit_unless_true(e, rw_compare(e->rw, OP_LT, x, ir_index(e->g, bound)));
     if (*below) x = rw_make(e->rw, OP_MIN, IR_TYPE(SC_INDEX, 0), 0, x, ir_index(e->g, bound - 1), 0, 0);
     return emit_let(e, stem, x, 0, bound - 1);
 }

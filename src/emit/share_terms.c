@@ -301,8 +301,7 @@ static const IrRef *shifted(const Share *m, const Reduction *r, const IrRef *ind
     const IrRef at = rw_add(m->rw, index[scan->dim], ir_index(m->g, scan->shift));
     const IrRef from_0 = rw_make(m->rw, OP_MAX, IR_TYPE(SC_INDEX, 0), 0, at, ir_index(m->g, 0), 0, 0);
     to[scan->dim] = emit_clamp(m->e, "x", from_0, n, &below);
-    after = rw_compare(m->rw, OP_GE, at, ir_index(m->g, 0));
-    if (ir_is_const(m->g, after) && ir_at(m->g, after)->imm) after = 0;
+    after = emit_unless_true(m->e, rw_compare(m->rw, OP_GE, at, ir_index(m->g, 0)));
     *inside = emit_share_both(m, *inside, emit_share_both(m, below, after));
     return to;
 }

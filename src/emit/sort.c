@@ -21,7 +21,7 @@ static EmitLoop open_elements(const Sort *s, IrRef *row, IrRef *place, EmitIf *i
     const EmitLoop l = emit_for(m->e, "k", each, 0, NULL, &number);
     const IrRef q = rw_add(m->rw, rw_scale(m->rw, number, s->threads), m->tid);
     const IrRef below = rw_compare(m->rw, OP_LT, q, ir_index(m->g, all));
-    *inside = emit_if(m->e, ir_is_const(m->g, below) ? 0 : below);
+    *inside = emit_if(m->e, below);
     const IrRef within = emit_let(m->e, "q", q, 0, all - 1);
     const int64_t rows = s->s->block_rows;
     *row = s->minor ? rw_floordiv(m->rw, within, n) : rw_mod(m->rw, within, rows);
@@ -40,7 +40,7 @@ static EmitIf in_row(const Sort *s, IrRef *at)
 {
     const Share *m = &s->m;
     const IrRef below = rw_compare(m->rw, OP_LT, *at, ir_index(m->g, s->s->length));
-    const EmitIf c = emit_if(m->e, ir_is_const(m->g, below) ? 0 : below);
+    const EmitIf c = emit_if(m->e, below);
     *at = emit_let(m->e, "e", *at, 0, s->s->length - 1);
     return c;
 }
@@ -77,9 +77,6 @@ static void load(const Sort *s)
     close_elements(s, &l, &inside);
 }
 
-/* 0 where the condition always holds. */
-static IrRef unless_known(const Sort *s, IrRef condition) { return ir_is_const(s->m.g, condition) ? 0 : condition; }
-
 /* Elements of a row for which a block of launch number `pass` leaves a head. */
 static int64_t covered(const PlanSort *s, uint32_t pass)
 {
@@ -100,7 +97,7 @@ static void load_heads(const Sort *s)
     const IrRef at = rw_add(m->rw, rw_scale(m->rw, number, of), rw_mod(m->rw, place, head));
     const IrRef below = rw_compare(m->rw, OP_LT, at, ir_index(m->g, s->s->length));
     const IrRef own = rw_compare(m->rw, OP_LT, place, ir_index(m->g, s->s->group * head));
-    EmitIf there = emit_if(m->e, emit_share_both(m, unless_known(s, own), unless_known(s, below)));
+    EmitIf there = emit_if(m->e, emit_share_both(m, emit_unless_true(m->e, own), emit_unless_true(m->e, below)));
     const IrRef from = rw_add(m->rw, rw_scale(m->rw, number, head), rw_mod(m->rw, place, head));
     const IrRef in_row = emit_let(m->e, "h", from, 0, s->s->room - 1);
     IrRef *x = emit_sort_values(s);
@@ -124,7 +121,7 @@ static void store_heads(const Sort *s)
     const IrRef own = rw_compare(m->rw, OP_LT, place, ir_index(m->g, s->s->head));
     const IrRef at = rw_add(m->rw, rw_scale(m->rw, s->block, covered(s->s, s->s->pass)), place);
     const IrRef below = rw_compare(m->rw, OP_LT, at, ir_index(m->g, s->s->length));
-    EmitIf there = emit_if(m->e, emit_share_both(m, unless_known(s, own), unless_known(s, below)));
+    EmitIf there = emit_if(m->e, emit_share_both(m, emit_unless_true(m->e, own), emit_unless_true(m->e, below)));
     const IrRef h = emit_let(m->e, "h", place, 0, s->s->head - 1);
     IrRef *x = emit_sort_values(s);
     emit_sort_get(s, SHARE_WARPS, emit_sort_place(s, h), x);

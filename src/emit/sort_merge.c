@@ -214,7 +214,7 @@ static void store_one(const Sort *s, IrRef row, IrRef start, IrRef place)
     const Share *m = &s->m;
     const int64_t n = s->s->length;
     const IrRef to = rw_add(m->rw, start, place), below = rw_compare(m->rw, OP_LT, to, ir_index(m->g, n));
-    EmitIf inside = emit_if(m->e, ir_is_const(m->g, below) ? 0 : below);
+    EmitIf inside = emit_if(m->e, below);
     const IrRef at = emit_let(m->e, "e", to, 0, n - 1);
     IrRef *x = emit_sort_values(s);
     emit_sort_get(s, SHARE_WARPS, emit_sort_place(s, place), x);

@@ -162,7 +162,7 @@ static SortGroups open_groups(const Sort *s, uint32_t bits)
     g.loop = emit_for(m->e, "k", each, 0, NULL, &number);
     const IrRef q = rw_add(m->rw, rw_scale(m->rw, number, s->threads), m->tid);
     const IrRef below = rw_compare(m->rw, OP_LT, q, ir_index(m->g, groups));
-    g.inside = emit_if(m->e, ir_is_const(m->g, below) ? 0 : below);
+    g.inside = emit_if(m->e, below);
     const IrRef bounded = emit_let(m->e, "h", q, 0, groups - 1);
     g.row = rw_floordiv(m->rw, bounded, of_row);
     g.number = emit_sort_number_of(s, rw_mod(m->rw, bounded, of_row));

@@ -93,8 +93,7 @@ IrRef emit_choose(EmitValues *e, const EmitHeld *h, IrRef at, int64_t lo, int64_
     const IrRef below = rw_compare(e->rw, OP_LT, at, ir_index(e->g, middle));
     const IrRef low = emit_choose(e, h, at, lo, middle), high = emit_choose(e, h, at, middle, hi);
     if (!low || !high || low == high) return low && high ? low : 0;
-    if (ir_is_const(e->g, below)) return ir_at(e->g, below)->imm ? low : high;
-    return ir_node(e->g, OP_SELECT, ir_at(e->g, low)->type, 0, below, low, high, 0);
+    return emit_either(e, below, low, high);
 }
 
 /* The element of a leaf of the state. While slots are looked for, one that the thread cannot hold makes the search
