@@ -63,7 +63,7 @@ static void on_lanes(Ev *e, const HloComputation *c, int64_t n, void *const *x, 
         uint32_t leaves = i->shape->n_leaves, at = 0;
         void **v = value[k] = WBB_NEW_N(e->block, void *, leaves + 1);
         if (i->opcode == HLO_PARAMETER) {
-            memcpy(v, x + ev_first_leaf(c, i->number), leaves * sizeof *v);
+            memcpy(v, x + hlo_leaves_before(c, i->number), leaves * sizeof *v);
             continue;
         }
         if (i->opcode == HLO_GET_TUPLE_ELEMENT) {
@@ -94,7 +94,7 @@ static void on_lanes(Ev *e, const HloComputation *c, int64_t n, void *const *x, 
 /* Each lane in an evaluation of its own. */
 static void one_by_one(Ev *e, const HloComputation *c, int64_t n, void *const *x, void **out)
 {
-    uint32_t leaves = c->root->shape->n_leaves, inputs = ev_first_leaf(c, c->n_parameters), at = 0;
+    uint32_t leaves = c->root->shape->n_leaves, inputs = hlo_leaves_before(c, c->n_parameters), at = 0;
     size_t *bytes = WBB_NEW_N(e->block, size_t, inputs + 1);
     void **state = WBB_NEW_N(e->block, void *, inputs + 1);
     for (uint32_t p = 0; p < c->n_parameters; p++)

@@ -83,14 +83,14 @@ static void *parameter(Ev *e, EvRef r, const EvSet *set)
 {
     ScType t = ev_ref_shape(r)->type;
     if (e->state) {
-        const char *all = e->state[ev_first_leaf(e->root->c, r.i->number) + r.leaf];
+        const char *all = e->state[hlo_leaves_before(e->root->c, r.i->number) + r.leaf];
         size_t bytes = ev_lane_bytes(e->mode, t);
         if (!set->list) return (void *)(all + (size_t)set->start * bytes);
         void *lanes = ev_lanes(e, (size_t)set->n * bytes);
         ev_gather(lanes, all, bytes, set);
         return lanes;
     }
-    int64_t number = ev_first_leaf(e->root->c, r.i->number) + r.leaf;
+    int64_t number = hlo_leaves_before(e->root->c, r.i->number) + r.leaf;
     if (!e->source) return ev_import(e, t, e->inputs[number], set);
     void *raw = ev_lanes(e, wbb_mul_size(e->arena, (size_t)set->n, sc_bytes(t)));
     e->source->read(e->source->arg, number, set->list, set->start, set->n, raw);

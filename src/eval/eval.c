@@ -113,7 +113,7 @@ void *ev_all(Ev *e, EvRef r)
     if (kept) return kept;
     bool is_input = r.i->opcode == HLO_PARAMETER &&
                     (e->state || (!e->source && e->mode == EV_PLAIN && sc_type_info[s->type].bits >= 8));
-    uint32_t number = is_input ? ev_first_leaf(e->root->c, r.i->number) + r.leaf : 0;
+    uint32_t number = is_input ? hlo_leaves_before(e->root->c, r.i->number) + r.leaf : 0;
     if (is_input) return e->state ? e->state[number] : (void *)e->inputs[number];
     ev_must_keep(e);
     const uint32_t leaves = has_leaves(r.i->opcode) ? r.i->shape->n_leaves : 1;

@@ -317,10 +317,3 @@ EvRef ev_resolve_leaf(Ev *e, EvFrame *f, const HloInstruction *i, uint32_t leaf)
     }
     return ev_resolve(e, f, i, path, depth);
 }
-
-uint32_t ev_first_leaf(const HloComputation *c, int64_t parameter)
-{
-    uint32_t leaf = 0;
-    for (int64_t k = 0; k < parameter; k++) leaf += c->parameters[k]->shape->n_leaves;
-    return leaf;
-}

@@ -131,7 +131,6 @@ EvRef ev_resolve(Ev *e, EvFrame *f, const HloInstruction *i, const uint32_t *pat
 EvRef ev_resolve_leaf(Ev *e, EvFrame *f, const HloInstruction *i, uint32_t leaf); /* leaf by number, depth first */
 const HloShape *ev_leaf_shape(const HloShape *s, uint32_t leaf);
 const HloShape *ev_ref_shape(EvRef r);
-uint32_t ev_first_leaf(const HloComputation *c, int64_t parameter); /* number among the leaves of all parameters */
 
 /* spread.c: work(part, arg, k) for k in [first, end), on the threads that the context has; results must not depend on
  * the order. Each call gets a part without a block; `e` has no open part. Where several calls would compute the same

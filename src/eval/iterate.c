@@ -21,7 +21,7 @@ typedef struct {
 
 static bool is_leaf(const HloComputation *c, EvRef r, uint32_t leaf)
 {
-    return r.i->opcode == HLO_PARAMETER && c->n_parameters == 1 && ev_first_leaf(c, r.i->number) + r.leaf == leaf;
+    return r.i->opcode == HLO_PARAMETER && c->n_parameters == 1 && hlo_leaves_before(c, r.i->number) + r.leaf == leaf;
 }
 
 /* Where the update goes; false: what is allowed are several places. */

@@ -368,6 +368,8 @@ bool hlo_same_dims(const HloShape *x, const HloShape *y);
 bool hlo_same_shape(const HloShape *x, const HloShape *y);
 /* The arrays of a shape, depth first; the shape itself if it is not a tuple. Returns their number. */
 uint32_t hlo_leaves(WbbArena *a, const HloShape *s, const HloShape ***leaves);
+/* The leaves of the parameters of c before this one; those of all where it is n_parameters. */
+uint32_t hlo_leaves_before(const HloComputation *c, int64_t parameter);
 
 /* dims.c --------------------------------------------------------------------------------------------------------------
  * Attributes that HloInstruction.attributes keeps as text, by name: `offset_dims` of a gather. NULL, or `otherwise`, if

@@ -116,3 +116,10 @@ uint32_t hlo_leaves(WbbArena *a, const HloShape *s, const HloShape ***leaves)
     put_leaves(s, *leaves);
     return s->n_leaves;
 }
+
+uint32_t hlo_leaves_before(const HloComputation *c, int64_t parameter)
+{
+    uint32_t n = 0;
+    for (int64_t k = 0; k < parameter; k++) n += c->parameters[k]->shape->n_leaves;
+    return n;
+}

@@ -207,12 +207,10 @@ const EvSource *judge_corners(WbbCx *cx, WbbArena *a, const HloModule *m, const 
     const BdIndices *ranges = judge_index_ranges(a, m);
     *c = (Corners){.arena = a, .seed = seed};
     add_ptx(c, ptx);
-    uint32_t n = 0;
     for (uint32_t k = 0; k < normal->n_computations; k++)
         for (uint32_t i = 0; i < normal->computations[k]->n_instructions; i++)
             add_instruction(c, a, normal->computations[k]->instructions[i]);
-    for (uint32_t i = 0; i < m->entry->n_parameters; i++) n += m->entry->parameters[i]->shape->n_leaves;
-    c->inputs = WBB_NEW_N(a, Input, n + 1);
+    c->inputs = WBB_NEW_N(a, Input, hlo_leaves_before(m->entry, m->entry->n_parameters) + 1);
     for (uint32_t i = 0, at = 0; i < m->entry->n_parameters; i++) {
         const HloShape **leaves;
         const uint32_t count = hlo_leaves(a, m->entry->parameters[i]->shape, &leaves);

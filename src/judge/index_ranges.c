@@ -131,8 +131,7 @@ static void to_callers(Trace *t, const Item *it)
 /* An input: where several dimensions are indexed by it, the smallest holds. */
 static void record(Trace *t, const Item *it)
 {
-    uint32_t leaf = 0;
-    for (int64_t k = 0; k < it->i->number; k++) leaf += t->m->entry->parameters[k]->shape->n_leaves;
+    uint32_t leaf = hlo_leaves_before(t->m->entry, it->i->number);
     for (int64_t k = 0; k < it->element; k++) leaf += it->i->shape->elements[k]->n_leaves;
     BdIndices *own = &t->of[leaf], x = it->x;
     if (least(&x) < 0) return;
@@ -211,9 +210,9 @@ static void find_callers(Trace *t)
 const BdIndices *judge_index_ranges(WbbArena *a, const HloModule *m)
 {
     Trace t = {.arena = a, .m = m, .had = {.arena = a}, .most = -1};
-    uint32_t leaves = 0, n = 0;
+    const uint32_t leaves = hlo_leaves_before(m->entry, m->entry->n_parameters);
+    uint32_t n = 0;
     find_callers(&t);
-    for (uint32_t k = 0; k < m->entry->n_parameters; k++) leaves += m->entry->parameters[k]->shape->n_leaves;
     t.of = WBB_NEW_N(a, BdIndices, leaves + 1);
     for (uint32_t c = 0; c < m->n_computations; c++)
         for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++)

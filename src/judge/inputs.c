@@ -26,8 +26,7 @@ static bool are_given(const JudgeRun *run) { return run->inputs || run->arrays; 
 /* The shapes of all leaves of the parameters: a tuple has several. */
 static const HloShape **input_shapes(WbbCx *cx, WbbArena *a, const HloComputation *c, uint32_t *n)
 {
-    *n = 0;
-    for (uint32_t i = 0; i < c->n_parameters; i++) *n += c->parameters[i]->shape->n_leaves;
+    *n = hlo_leaves_before(c, c->n_parameters);
     const HloShape **shapes = WBB_NEW_N(a, const HloShape *, *n + 1), **leaves;
     for (uint32_t i = 0, at = 0; i < c->n_parameters; i++) {
         const uint32_t count = hlo_leaves(a, c->parameters[i]->shape, &leaves);
@@ -192,8 +191,7 @@ static const HloInstruction *origin_of(const HloFusion *f, uint32_t operand, uin
 static int64_t input_number(const HloFusion *f, const HloInstruction *x, uint32_t leaf)
 {
     const HloComputation *c = f->fusion ? f->body->module->entry : f->body;
-    for (int64_t k = 0; k < x->number; k++) leaf += c->parameters[k]->shape->n_leaves;
-    return leaf;
+    return hlo_leaves_before(c, x->number) + leaf;
 }
 
 /* Leaf `leaf` of an operand of the fusion: a constant, or the input of the entry with number *input. */
@@ -211,8 +209,7 @@ static const void *value_of(WbbCx *cx, WbbArena *a, const HloFusion *f, const vo
 
 const JudgeLeaf *judge_leaves(WbbCx *cx, WbbArena *a, const HloFusion *f, uint32_t *n)
 {
-    *n = 0;
-    for (uint32_t i = 0; i < f->body->n_parameters; i++) *n += f->body->parameters[i]->shape->n_leaves;
+    *n = hlo_leaves_before(f->body, f->body->n_parameters);
     JudgeLeaf *out = WBB_NEW_N(a, JudgeLeaf, *n + 1);
     for (uint32_t i = 0, at = 0; i < f->body->n_parameters; i++)
         for (uint32_t k = 0; k < f->body->parameters[i]->shape->n_leaves; k++, at++) {
@@ -419,8 +416,7 @@ static void make_all_as_stated(WbbArena *a, const HloFusion *f, const JudgeRun *
         if (as == AS_MADE) continue;
         const int64_t *places = NULL;
         const HloInstruction *p = indices_below(a, f->body, indices, &places);
-        uint32_t leaf = 0;
-        for (int64_t j = 0; p && j < p->number; j++) leaf += f->body->parameters[j]->shape->n_leaves;
+        const uint32_t leaf = p ? hlo_leaves_before(f->body, p->number) : 0;
         if (!p || !operands->arrays[leaf] || operands->origin->input[leaf] < 0) continue;
         void *out = (void *)operands->arrays[leaf]; /* an array of judge_inputs */
         if (as == UNIQUE) make_unique(a, s, p->shape, run, places, out);
@@ -456,8 +452,7 @@ static void make_stated_in(WbbArena *a, const HloComputation *entry, const HloCo
         const int64_t *places = NULL;
         const HloInstruction *p = indices_below(a, c, indices, &places);
         if (p && at) p = indices_below(a, entry, at->operands[p->number], &places);
-        uint32_t leaf = 0;
-        for (int64_t j = 0; p && j < p->number; j++) leaf += entry->parameters[j]->shape->n_leaves;
+        const uint32_t leaf = p ? hlo_leaves_before(entry, p->number) : 0;
         if (p && as == SORTED) make_sorted(a, s, p->shape, places, (void *)inputs[leaf]);
         else if (p && !is_unique(a, s, p->shape, places, inputs[leaf]))
             make_unique(a, s, p->shape, run, places, (void *)inputs[leaf]);

@@ -90,8 +90,7 @@ static void mark_inputs(const JudgeReductions *x, const HloInstruction *i, bool 
     while (i->opcode != HLO_PARAMETER && i->n_operands == 1) i = i->operands[0];
     for (uint32_t k = 0; i->opcode == HLO_TUPLE && k < i->n_operands; k++) mark_inputs(x, i->operands[k], needs);
     if (i->opcode != HLO_PARAMETER) return;
-    uint32_t first = 0;
-    for (int64_t k = 0; k < i->number; k++) first += x->entry->parameters[k]->shape->n_leaves;
+    const uint32_t first = hlo_leaves_before(x->entry, i->number);
     for (uint32_t k = 0; k < i->shape->n_leaves; k++) needs[first + k] = true;
 }
 
@@ -126,7 +125,7 @@ static void find_reductions(WbbCx *cx, WbbArena *a, JudgeReductions *x)
 
 static void find_inputs(WbbArena *a, JudgeReductions *x)
 {
-    for (uint32_t i = 0; i < x->entry->n_parameters; i++) x->n_inputs += x->entry->parameters[i]->shape->n_leaves;
+    x->n_inputs = hlo_leaves_before(x->entry, x->entry->n_parameters);
     x->inputs = WBB_NEW_N(a, const HloShape *, x->n_inputs + 1);
     for (uint32_t i = 0, at = 0; i < x->entry->n_parameters; i++) {
         const HloShape **leaves;

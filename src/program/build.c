@@ -378,7 +378,7 @@ static void donate(const Build *b, const HloComputation *c, ProgComputation *p)
         if (must && (output < 0 || leaf < 0))
             wbb_decline(b->cx, c->loc, WHY_FEATURE, "input_output_alias with must-alias of whole tuples");
         if (output < 0 || leaf < 0) continue;
-        for (long long j = 0; j < operand; j++) leaf += c->parameters[j]->shape->n_leaves;
+        leaf += hlo_leaves_before(c, operand);
         bool taken = false;
         for (uint32_t k = 0; k < p->n_results; k++) taken |= p->in_place[k] == leaf;
         if (taken && must)
