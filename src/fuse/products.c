@@ -22,22 +22,41 @@ typedef struct {
     FuseGrouping *g;
     uint32_t *first, *users; /* of instruction i: users[first[i]] .. users[first[i + 1] - 1] */
     uint32_t *group;         /* [id] 1 + number of the group of which it is a root; 0: none */
+    uint32_t *in;            /* [id] the same of the group that computes it; SEVERAL */
+    uint32_t *seen, stamp;   /* [id] of a list of members */
 } Products;
+
+enum { SEVERAL = UINT32_MAX };
 
 typedef struct { const HloInstruction **items; uint32_t n, capacity; } List;
 
 static void find_groups(Products *p)
 {
     memset(p->group, 0, (p->c->n_instructions + 1) * sizeof *p->group);
-    for (uint32_t k = 0; k < p->g->n_groups; k++)
-        for (uint32_t r = 0; r < p->g->groups[k].n_roots; r++) p->group[p->g->groups[k].roots[r]->id] = k + 1;
+    memset(p->in, 0, (p->c->n_instructions + 1) * sizeof *p->in);
+    for (uint32_t k = 0; k < p->g->n_groups; k++) {
+        const FuseGroup *g = &p->g->groups[k];
+        for (uint32_t r = 0; r < g->n_roots; r++) p->group[g->roots[r]->id] = k + 1;
+        for (uint32_t m = 0; m < g->n_members; m++) {
+            uint32_t *in = &p->in[g->members[m]->id];
+            *in = *in ? SEVERAL : k + 1;
+        }
+    }
 }
 
-static bool has(const FuseGroup *g, const HloInstruction *i)
+/* Marks members of a group: those that are are no new ones. */
+static void see(Products *p, const FuseGroup *g)
 {
-    for (uint32_t k = 0; k < g->n_members; k++)
-        if (g->members[k] == i) return true;
-    return false;
+    p->stamp++;
+    for (uint32_t k = 0; g && k < g->n_members; k++) p->seen[g->members[k]->id] = p->stamp;
+}
+
+static bool is_seen(const Products *p, const HloInstruction *i) { return p->seen[i->id] == p->stamp; }
+
+/* Does nobody need it? */
+static bool is_dead(const Products *p, const HloInstruction *i)
+{
+    return p->g->roles[i->id] == FUSE_NOTHING && p->first[i->id] == p->first[i->id + 1] && i != p->c->root;
 }
 
 /* --- what is around a product ------------------------------------------------------------------------------------- */
@@ -45,22 +64,19 @@ static bool has(const FuseGroup *g, const HloInstruction *i)
 static FuseGroup *reader_of(Products *p, List *all)
 {
     FuseGroup *reader = NULL;
+    find_groups(p);
     for (uint32_t at = 0; at < all->n; at++) {
         const HloInstruction *i = all->items[at];
         if (i == p->c->root || i->n_predecessors) return NULL;
         for (uint32_t k = p->first[i->id]; k < p->first[i->id + 1]; k++) {
             const HloInstruction *user = p->c->instructions[p->users[k]];
-            if (p->g->roles[user->id] == FUSE_NOTHING && !p->first[user->id + 1]) continue;
+            if (is_dead(p, user)) continue;
             if (p->g->roles[user->id] == FUSE_ALIAS) {
                 WBB_PUSH(p->arena, all, user);
                 continue;
             }
-            FuseGroup *one = NULL;
-            for (uint32_t n = 0; n < p->g->n_groups; n++) {
-                if (!has(&p->g->groups[n], user)) continue;
-                if (one) return NULL;
-                one = &p->g->groups[n];
-            }
+            const uint32_t in = p->in[user->id];
+            FuseGroup *one = in && in != SEVERAL ? &p->g->groups[in - 1] : NULL;
             if (!one || (reader && one != reader)) return NULL;
             reader = one;
         }
@@ -97,13 +113,17 @@ static double call_seconds(const Products *p, const HloInstruction *i)
 }
 
 /* A group with the roots of `of` and these members, too. */
-static FuseGroup with(const Products *p, const FuseGroup *of, const HloInstruction *const *more, uint32_t n)
+static FuseGroup with(Products *p, const FuseGroup *of, const HloInstruction *const *more, uint32_t n)
 {
     FuseGroup g = *of;
     g.members = WBB_NEW_N(p->arena, const HloInstruction *, of->n_members + n + 1);
+    see(p, of);
     for (uint32_t k = 0; k < of->n_members; k++) g.members[k] = of->members[k];
-    for (uint32_t k = 0; k < n; k++)
-        if (!has(of, more[k])) g.members[g.n_members++] = more[k];
+    for (uint32_t k = 0; k < n; k++) {
+        if (is_seen(p, more[k])) continue;
+        p->seen[more[k]->id] = p->stamp;
+        g.members[g.n_members++] = more[k];
+    }
     fuse_sort(g.members, g.n_members);
     return g;
 }
@@ -178,15 +198,6 @@ typedef struct {
     List after;      /* the second, and views of it that the last group reads */
 } Between;
 
-/* Marks what i needs. */
-static void mark_needs(const HloComputation *c, const HloInstruction *i, bool *marks)
-{
-    marks[i->id] = true;
-    for (uint32_t k = i->id + 1; k-- > 0;)
-        for (uint32_t n = 0; marks[k] && n < c->instructions[k]->n_operands; n++)
-            marks[c->instructions[k]->operands[n]->id] = true;
-}
-
 static bool is_dot(const Products *p, const HloInstruction *i)
 {
     return p->g->roles[i->id] == FUSE_LIBRARY && i->opcode == HLO_DOT;
@@ -204,7 +215,8 @@ static bool find_between(const Products *p, const HloInstruction *second, Betwee
     bool *needed = WBB_NEW_N(p->arena, bool, all);
     *b = (Between){.second = second, .in = WBB_NEW_N(p->arena, bool, all),
                    .own = WBB_NEW_N(p->arena, bool, p->g->n_groups + 1)};
-    mark_needs(p->c, second, needed);
+    needed[second->id] = true;
+    hlo_mark_operands(p->c, needed);
     for (uint32_t k = second->id; k-- > 0 && !b->first;)
         if (needed[k] && is_call(p, p->c->instructions[k])) b->first = p->c->instructions[k];
     if (!b->first) return false;
@@ -218,8 +230,9 @@ static bool find_between(const Products *p, const HloInstruction *second, Betwee
 }
 
 /* Is what lies between needed there alone, or in the last group, and nothing but kernels and views? */
-static bool is_closed(const Products *p, const Between *b)
+static bool is_closed(Products *p, const Between *b)
 {
+    see(p, b->last);
     for (uint32_t k = b->first->id; k < b->second->id; k++) {
         const HloInstruction *i = p->c->instructions[k];
         const FuseRole role = p->g->roles[k];
@@ -228,8 +241,7 @@ static bool is_closed(const Products *p, const Between *b)
         if (i == p->c->root || i->n_predecessors) return false;
         for (uint32_t n = p->first[k]; n < p->first[k + 1]; n++) {
             const HloInstruction *user = p->c->instructions[p->users[n]];
-            const bool dead = p->g->roles[user->id] == FUSE_NOTHING && !p->first[user->id + 1];
-            if (!b->in[user->id] && !dead && (!b->last || !has(b->last, user))) return false;
+            if (!b->in[user->id] && !is_dead(p, user) && !is_seen(p, user)) return false;
         }
     }
     return true;
@@ -253,18 +265,14 @@ static double seconds_between(const Products *p, Between *b)
 }
 
 /* The kernel of all of it; its root is that of the last group, or the second product. */
-static FuseGroup group_of(const Products *p, const Between *b)
+static FuseGroup group_of(Products *p, const Between *b)
 {
     List more = {0};
     for (uint32_t k = 0; k < p->g->n_groups; k++)
         for (uint32_t n = 0; b->own[k] && n < p->g->groups[k].n_members; n++)
             WBB_PUSH(p->arena, &more, p->g->groups[k].members[n]);
-    for (uint32_t k = b->first->id; k <= b->second->id; k++) {
-        const HloInstruction *i = p->c->instructions[k];
-        bool known = false;
-        for (uint32_t n = 0; n < more.n && !known; n++) known = more.items[n] == i;
-        if (b->in[k] && !known) WBB_PUSH(p->arena, &more, i);
-    }
+    for (uint32_t k = b->first->id; k <= b->second->id; k++)
+        if (b->in[k]) WBB_PUSH(p->arena, &more, p->c->instructions[k]);
     for (uint32_t k = 1; k < b->after.n; k++) WBB_PUSH(p->arena, &more, b->after.items[k]);
     FuseGroup own = {.roots = WBB_NEW(p->arena, const HloInstruction *), .n_roots = 1};
     own.roots[0] = b->second;
@@ -318,15 +326,15 @@ static void take_two(Products *p, const HloInstruction *second, WbbBuf *explain)
 }
 
 /* --- what a library adds to the results of a product -------------------------------------------------------------- */
-/* The one instruction that reads x, if the group computes it; NULL: others do, or x is to be in memory. */
-static const HloInstruction *only_user(const Products *p, const FuseGroup *in, const HloInstruction *x)
+/* The one instruction that reads x, if the group that is seen computes it; NULL: others do, or memory is to hold x. */
+static const HloInstruction *only_user(const Products *p, const HloInstruction *x)
 {
     const HloInstruction *one = NULL;
     if (x == p->c->root || x->n_predecessors) return NULL;
     for (uint32_t k = p->first[x->id]; k < p->first[x->id + 1]; k++) {
         const HloInstruction *user = p->c->instructions[p->users[k]];
-        if (p->g->roles[user->id] == FUSE_NOTHING && !p->first[user->id + 1]) continue; /* dead */
-        if ((one && one != user) || !has(in, user)) return NULL;
+        if (is_dead(p, user)) continue;
+        if ((one && one != user) || !is_seen(p, user)) return NULL;
         one = user;
     }
     return one;
@@ -344,12 +352,13 @@ static HloEpilogue find_epilogue(Products *p, const HloInstruction *dot, const F
 {
     HloEpilogue found = {.product = dot};
     WBB_PUSH(p->arena, members, dot);
+    see(p, reader);
     for (const HloInstruction *x = dot; !leaves(reader, x); x = found.root) {
-        const HloInstruction *user = only_user(p, reader, x);
+        const HloInstruction *user = only_user(p, x);
         HloEpilogue more = found;
         if (!user || !hlo_epilogue_add(p->arena, &more, user)) break;
         const HloInstruction *other = more.bias != found.bias ? more.bias : more.residual;
-        if (has(reader, other) || p->g->roles[other->id] == FUSE_INLINE) break;
+        if (is_seen(p, other) || p->g->roles[other->id] == FUSE_INLINE) break;
         found = more;
         WBB_PUSH(p->arena, members, user);
     }
@@ -358,15 +367,16 @@ static HloEpilogue find_epilogue(Products *p, const HloInstruction *dot, const F
 }
 
 /* What is left of a group whose values of `gone` a call makes. */
-static FuseGroup rest_of(const Products *p, const FuseGroup *of, const List *gone, const HloEpilogue *e)
+static FuseGroup rest_of(Products *p, const FuseGroup *of, const List *gone, const HloEpilogue *e)
 {
     FuseGroup g = *of;
     bool *out = WBB_NEW_N(p->arena, bool, p->c->n_instructions + 1);
     for (uint32_t k = 0; k < gone->n; k++) out[gone->items[k]->id] = true;
+    see(p, of);
     if (e->repeated) { /* the group may need it elsewhere */
         const uint32_t id = e->repeated->id;
         for (uint32_t k = p->first[id]; k < p->first[id + 1]; k++)
-            out[id] = out[id] && (out[p->users[k]] || !has(of, p->c->instructions[p->users[k]]));
+            out[id] = out[id] && (out[p->users[k]] || !is_seen(p, p->c->instructions[p->users[k]]));
     }
     g.roots = WBB_NEW_N(p->arena, const HloInstruction *, of->n_roots + 1), g.n_roots = 0;
     g.members = WBB_NEW_N(p->arena, const HloInstruction *, of->n_members + 1), g.n_members = 0;
@@ -408,7 +418,9 @@ void fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHo
                    WbbBuf *explain)
 {
     Products p = {.cx = cx, .arena = a, .c = c, .how = how, .g = g,
-                  .group = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
+                  .group = WBB_NEW_N(a, uint32_t, c->n_instructions + 1),
+                  .in = WBB_NEW_N(a, uint32_t, c->n_instructions + 1),
+                  .seen = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
     bool any = false;
     for (uint32_t k = 0; k < c->n_instructions && !any; k++) any = is_dot(&p, c->instructions[k]);
     if (!any) return;
