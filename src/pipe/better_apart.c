@@ -24,25 +24,25 @@ typedef struct {
 static double cut_us(WbbCx *cx, WbbArena *a, const Question *q, const TgTarget *t)
 {
     const PipeModuleOptions how = {.target = q->o->target, .accuracy = q->o->accuracy, .disable = q->o->disable,
-                                   .n_disable = q->o->n_disable};
+                                   .n_disable = q->o->n_disable,
+                                   .kernels = {.align = q->o->align, .flush = q->o->accuracy != SC_EXACT,
+                                               .deterministic = q->o->deterministic}};
     const PipeModule m = pipe_module(cx, a, &how, q->file, q->text, q->n);
     const FuseCut cut = fuse_cut(cx, a, fuse_prepare(cx, a, m.module, &m.how)->entry, &m.how);
-    const PlanOptions options = {.align = q->o->align, .flush = q->o->accuracy != SC_EXACT,
-                                 .deterministic = q->o->deterministic};
     double us = 0;
     for (uint32_t k = 0; k < cut.n; k++)
         if (cut.n < 2 || (cut.steps[k].kind != FUSE_STEP_KERNEL && cut.steps[k].kind != FUSE_STEP_LIBRARY)) return 0;
     for (uint32_t k = 0; k < cut.n; k++) {
         const char *text = cut.steps[k].text;
-        const HloModule *kernel = hlo_parse(cx, a, "kernel.hlo", text, strlen(text));
+        double seconds;
         if (cut.steps[k].kind == FUSE_STEP_LIBRARY) {
-            if (pipe_product_seconds(a, t, kernel->entry) <= 0) return 0;
-            us += 1e6 * pipe_call_seconds(a, t, kernel->entry) + plan_least_us(t);
-            continue;
+            const HloModule *call = hlo_parse(cx, a, "call.hlo", text, strlen(text));
+            seconds = pipe_product_seconds(a, t, call->entry) > 0 ? pipe_call_seconds(a, t, call->entry) : 0;
+        } else {
+            seconds = pipe_seconds(m.fuse, text);
         }
-        const PipePlanned x = pipe_plan(cx, a, gr_normalise(cx, a, kernel, m.rules), t, &options,
-                                        m.rules);
-        us += plan_us(a, &x.plan, t) + plan_least_us(t);
+        if (seconds <= 0) return 0;
+        us += 1e6 * seconds + plan_least_us(t);
     }
     return us;
 }

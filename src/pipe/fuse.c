@@ -103,7 +103,7 @@ static void try(WbbCx *cx, void *arg)
     const HloModule *m = read_kernel(cx, a, p, &rules);
     if (!strstr(p->text, " while(") &&
         gr_operations(cx, a, hlo_fusion(cx, m).body) <= tuned(p->target, "work.look")) {
-        const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PlanOptions){0}, rules);
+        const PipePlanned x = pipe_plan(cx, a, m, p->target, &p->of->kernels, rules);
         p->us = time_of(a, &x.plan, p->target);
     } else {
         PipeResult r;
@@ -142,7 +142,7 @@ static void try_across(WbbCx *cx, void *arg)
     RwCx *rules;
     const HloModule *m = read_kernel(cx, a, p, &rules);
     const HloFusion f = hlo_fusion(cx, m);
-    const PipePlanned x = pipe_plan(cx, a, m, p->target, &(PlanOptions){0}, rules);
+    const PipePlanned x = pipe_plan(cx, a, m, p->target, &p->of->kernels, rules);
     p->pays = plan_has_across(&x.plan) && plan_us(a, &x.plan, p->target) < apart_us(cx, a, &f, p->target);
 }
 
@@ -168,7 +168,8 @@ void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *tex
     size_t n;
     f->store = store;
     if (!store) return;
-    f->key = wbb_format(a, "cut 2\n%s\n%s\n%s", tg_code_identity(a), f->target->name, text);
+    f->key = wbb_format(a, "cut 3\n%s\n%s %u %d %d\n%s", tg_code_identity(a), f->target->name, f->kernels.align,
+                        f->kernels.flush, f->kernels.deterministic, text);
     f->answers = wbb_buf(a);
     if (!wbb_store_find(f->cx, a, store, f->key, &lines, &n)) return;
     for (; n >= ANSWER; n -= ANSWER, lines += ANSWER) {
@@ -217,12 +218,13 @@ static bool across(void *arg, const char *text)
     return tried(f, &f->across, try_across, text) >= YES;
 }
 
-static double seconds(void *arg, const char *text)
+double pipe_seconds(PipeFuse *f, const char *text)
 {
-    PipeFuse *f = arg;
     const uint64_t answer = tried(f, &f->texts, try, text);
     return answer > YES ? 1e-12 * (double)(answer - YES) : 0;
 }
+
+static double seconds(void *arg, const char *text) { return pipe_seconds(arg, text); }
 
 typedef struct {
     Planned planned;

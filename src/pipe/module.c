@@ -51,8 +51,8 @@ PipeModule pipe_module(WbbCx *cx, WbbArena *a, const PipeModuleOptions *o, const
         return m;
     }
     m.fuse = pipe_fuse(cx, a, t, o->disable, o->n_disable);
-    pipe_fuse_recall(m.fuse, a, memchr(text, 0, n) || o->n_disable ? NULL : o->store, text);
     m.fuse->kernels = o->kernels;
+    pipe_fuse_recall(m.fuse, a, memchr(text, 0, n) || o->n_disable ? NULL : o->store, text);
     m.how = m.fuse->how;
     if (o->by == PIPE_CUT_EXHAUSTIVE) m.how.combinations = COMBINATIONS;
     if (o->plan) follow(cx, a, &m, o->plan);

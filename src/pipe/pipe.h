@@ -218,7 +218,7 @@ typedef struct {
     const TgTarget *target;
     const char *const *places; /* [n_places] rules that are left out */
     uint32_t n_places;
-    PlanOptions kernels; /* with which a kernel's choices are made that a plan prints */
+    PlanOptions kernels; /* with which kernels are planned */
     /* By interned text: 1: it does not compile, takes no less time than two kernels; else it does (fuse.c). */
     WbbMap texts, across;
     WbbStore *store; /* of the answers for the module; NULL: none */
@@ -229,6 +229,8 @@ typedef struct {
 } PipeFuse;
 /* t: without the choices that `places` leave out. */
 PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const *places, uint32_t n);
+/* Seconds of a kernel as the cut prices it, which plans each text once; 0: they are not known. */
+double pipe_seconds(PipeFuse *f, const char *text);
 /* Answers that an earlier cut of this module's text got, so that none is planned again; and, after the cut, keeps those
  * that this one got. The store may be NULL. */
 void pipe_fuse_recall(PipeFuse *f, WbbArena *a, WbbStore *store, const char *text);
@@ -244,7 +246,7 @@ typedef struct {
     PipeCutBy by;
     const char *plan; /* a file with the plan that a cut by price follows (fuse.h); NULL: one is chosen */
     ScAccuracy accuracy;
-    PlanOptions kernels; /* with which a kernel's choices are made that a plan prints */
+    PlanOptions kernels; /* with which kernels are planned */
     const char *const *disable; /* rules and strategies that are left out */
     uint32_t n_disable;
     WbbStore *store; /* of what a cut by price found out; NULL: none */
