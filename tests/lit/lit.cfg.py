@@ -1,5 +1,6 @@
 # Text tests: lit tests/lit --param warpburg=PATH [--param tools=FOLDER of FileCheck]
 import os
+import re
 import shutil
 
 import lit.formats
@@ -22,6 +23,17 @@ def tool(name):
     lit_config.fatal(f"{name} is not installed (llvm-22-tools)")
 
 
+def rows():
+    """%row(NAME): the place of a strategy or a number of patterns/strategies.py, for --disable: its line is another one when a row is added."""
+    path = os.path.join(config.test_source_root, "..", "..", "patterns", "strategies.py")
+    with open(path, encoding="utf-8") as file:
+        for n, line in enumerate(file, 1):
+            found = re.match(r" +(?:strategy|tune)\('([^']*)'", line)
+            if found:
+                yield re.escape(f"%row({found[1]})"), f"strategies.py:{n}"
+
+
+config.substitutions += [*rows()]
 config.substitutions += [
     ("%warpburg", os.path.abspath(lit_config.params["warpburg"])),
     ("%FileCheck", tool("FileCheck")),
