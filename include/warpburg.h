@@ -335,8 +335,10 @@ typedef struct {
     const int64_t *dims;       /* [rank] */
     const int *minor_to_major; /* [rank] the order of dimensions in memory, the fastest one first */
     uint64_t bytes;
-    uint32_t region;           /* that holds it from its start on */
-    uint32_t view_of;          /* the value that it is a reshape or bitcast of; itself if it is none */
+    uint32_t region;           /* that holds it, from its start on but for parts of values */
+    uint32_t view_of;          /* the value that it is a reshape, bitcast or part of; itself if it is none */
+    uint64_t start;            /* bytes from the start of the region */
+    int64_t step;              /* what each iteration adds to that, of the loop whose body the computation is */
 } wb_value;
 
 typedef enum { WB_OF_PARAMETER, WB_OF_RESULT, WB_OF_CONSTANT, WB_OF_FRAME } wb_place;

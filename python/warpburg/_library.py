@@ -75,7 +75,8 @@ class Computation(Structure):
 
 class Value(Structure):
     _fields_ = [("name", c_char_p), ("type", c_char_p), ("rank", c_uint32), ("dims", POINTER(c_int64)), ("minor_to_major", POINTER(c_int)),
-                ("bytes", c_uint64), ("region", c_uint32), ("view_of", c_uint32)]
+                ("bytes", c_uint64), ("region", c_uint32), ("view_of", c_uint32),
+                ("start", c_uint64), ("step", c_int64)]
 
 
 class Region(Structure):

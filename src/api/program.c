@@ -288,7 +288,7 @@ int wb_program_value(const wb_program *p, uint32_t computation, uint32_t i, wb_v
     const ProgValue *v = &p->p->computations[computation].values[i];
     *value = (wb_value){.name = v->name, .type = v->type, .rank = (uint32_t)v->rank, .dims = v->dims,
                         .minor_to_major = v->minor_to_major, .bytes = (uint64_t)v->bytes, .region = v->buffer,
-                        .view_of = v->of};
+                        .view_of = v->of, .start = (uint64_t)v->at, .step = v->each};
     return 1;
 }
 

@@ -54,12 +54,6 @@ bool fuse_is_small_constant(const HloInstruction *i)
            hlo_elements(i->shape) <= HLO_LIMIT_CUT_CONSTANT;
 }
 
-bool fuse_is_view(const HloInstruction *i)
-{
-    if (!hlo_has(i->opcode, HLO_IN_ORDER)) return false;
-    return hlo_has(i->opcode, HLO_RENAMES) || (hlo_is_row_major(i->shape) && hlo_is_row_major(i->operands[0]->shape));
-}
-
 /* How an instruction's value is used. */
 typedef struct {
     bool memory;    /* as a result, or by an instruction that reads memory */

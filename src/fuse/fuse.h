@@ -22,7 +22,7 @@
 typedef enum {
     FUSE_NOTHING, /* no code: names a value in memory (parameters, constants, tuples, their elements), or is dead */
     FUSE_INLINE,  /* computed in every kernel that uses it */
-    FUSE_ALIAS,   /* a reshape or bitcast of a value in memory: no code */
+    FUSE_ALIAS,   /* a reshape or bitcast of a value in memory, or a part of it: no code */
     FUSE_ROOT,    /* the result of a kernel */
     FUSE_FIXED,   /* a fusion instruction of the HLO module */
     FUSE_LIBRARY, /* a library call */
@@ -198,8 +198,16 @@ FuseRole *fuse_decide_given(WbbArena *a, const HloComputation *c);
 FuseRole fuse_first_role(const HloInstruction *i);
 /* cut.c: the kernel of a root by these roles: the root, and the inlined values and small constants that it reaches. */
 FuseGroup fuse_reach(WbbArena *a, const FuseRole *roles, const HloInstruction *root);
-/* decide.c: its value is that of its operand, whose memory it may have: a bitcast, a reshape of row-major arrays. */
+/* view.c: its value is that of its operand, whose memory it may have: a bitcast, a reshape of row-major arrays. */
 bool fuse_is_view(const HloInstruction *i);
+/* Bytes of the operand's memory at which a slice begins, and what an iteration adds; multiples of FUSE_SLAB_ALIGN, as
+ * whoever reads a value may load vectors. */
+enum { FUSE_SLAB_ALIGN = 128, FUSE_MOST_TRIPS = 1 << 24 };
+typedef struct { int64_t at, each; } FuseSlab;
+/* Is it a slice that is a part of its operand's memory? loop: that runs the computation of i, NULL: none does. */
+bool fuse_is_slab(const HloInstruction *i, const HloInstruction *loop, FuseSlab *slab);
+/* The one loop whose body c is; NULL: there is none, or others call it. */
+const HloInstruction *fuse_loop_of(const HloComputation *c);
 /* decide.c: a constant that is written into kernels. */
 bool fuse_is_small_constant(const HloInstruction *i);
 

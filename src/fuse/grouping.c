@@ -436,6 +436,29 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
     return false;
 }
 
+/* Do library calls alone, and kernels, read a value in memory, or views of it? */
+static bool is_for_calls(const FuseWork *w, uint32_t id)
+{
+    bool is = w->c->root->id != id;
+    for (uint32_t u = w->first[id]; u < w->first[id + 1] && is; u++) {
+        const FuseRole role = w->roles[w->users[u]];
+        is = role == FUSE_INLINE || role == FUSE_ROOT || role == FUSE_LIBRARY ||
+             (role == FUSE_ALIAS && is_for_calls(w, w->users[u]));
+    }
+    return is;
+}
+
+/* Is it a part of an array in memory, which library calls read there? */
+static bool is_part_for_calls(const FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
+{
+    const HloInstruction *of = i;
+    FuseSlab part;
+    if (!n->readers.n || !fuse_is_slab(i, w->runs, &part) || !is_for_calls(w, i->id)) return false;
+    do of = of->operands[0];
+    while (fuse_is_view(of));
+    return (of->opcode == HLO_PARAMETER || of->opcode == HLO_GET_TUPLE_ELEMENT) && !w->loop[of->id];
+}
+
 static void decide_computed(FuseWork *w, const HloInstruction *i)
 {
     FuseNeeds n = needs_of(w, i->id);
@@ -455,7 +478,7 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
         fuse_compute(w, i, &n);
         return;
     }
-    if (n.memory && fuse_is_view(i)) {
+    if (n.memory && (fuse_is_view(i) || is_part_for_calls(w, i, &n))) {
         w->roles[i->id] = FUSE_ALIAS;
         return;
     }
@@ -543,6 +566,7 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     w.seen_kernel = WBB_NEW_N(scratch, uint32_t, n + 1);
     w.most = WBB_NEW_N(scratch, double, n + 1), w.sum = WBB_NEW_N(scratch, double, n + 1);
     w.atoms.arena = scratch, w.atoms.sight = given->sight;
+    w.runs = fuse_loop_of(c);
     fuse_find_users(w.arena, w.c, &w.first, &w.users);
     fuse_find_loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);

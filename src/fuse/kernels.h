@@ -41,6 +41,7 @@ typedef struct FuseWork {
     struct { FusePoint *items; uint32_t n, capacity; } points;
     FuseRole *roles;
     uint32_t *first, *users; /* of instruction i: users[first[i]] .. users[first[i + 1] - 1] */
+    const HloInstruction *runs; /* the one loop whose body the computation is; NULL: there is none */
     const FuseLoop **loop;   /* [id] of a loop that threads run, its state and its elements; else NULL */
     FuseUses *uses;          /* [id] of what kernels compute */
     uint32_t *kernel;        /* [id] of a root */

@@ -33,7 +33,8 @@ static WbbTouches touches_of(WbbArena *a, const FusePlacing *x, const FusePlaced
         touch(a, &t, WBB_MAKES, s->makes, s->n_makes);
         touch(a, &t, WBB_READS, (const HloInstruction *const *)after->items, after->n);
     } else if (fuse_is_name(i, x->roles[i->id])) {
-        touch(a, &t, WBB_READS, (const HloInstruction *const *)i->operands, i->n_operands);
+        const uint32_t n = x->roles[i->id] == FUSE_ALIAS ? 1 : i->n_operands; /* where it begins is no memory */
+        touch(a, &t, WBB_READS, (const HloInstruction *const *)i->operands, n);
         touch(a, &t, WBB_KEEPS, &i, 1);
     }
     return (WbbTouches){t.items, t.n};

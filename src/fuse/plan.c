@@ -335,10 +335,11 @@ static const Part *part_of(const FuseStated *s, const HloComputation *c)
 }
 
 /* What no line names: a library call, a view of a value in memory, or nothing. */
-static FuseRole role_left(const HloInstruction *i)
+static FuseRole role_left(const HloInstruction *i, const HloInstruction *loop)
 {
     const FuseRole role = fuse_first_role(i);
-    return role != FUSE_ROOT ? role : fuse_is_view(i) ? FUSE_ALIAS : FUSE_NOTHING;
+    FuseSlab part;
+    return role != FUSE_ROOT ? role : fuse_is_view(i) || fuse_is_slab(i, loop, &part) ? FUSE_ALIAS : FUSE_NOTHING;
 }
 
 void fuse_take_choices(const FuseHow *how, const FuseCut *cut)
@@ -350,6 +351,7 @@ void fuse_take_choices(const FuseHow *how, const FuseCut *cut)
 FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseStated *s)
 {
     const Part *part = part_of(s, c);
+    const HloInstruction *loop = fuse_loop_of(c);
     Taken t = {.cx = cx, .arena = a, .c = c, .named = {.arena = a},
                .roles = WBB_NEW_N(a, FuseRole, c->n_instructions + 1),
                .stamp = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
@@ -357,7 +359,7 @@ FuseGrouping fuse_take_plan(WbbCx *cx, WbbArena *a, const HloComputation *c, con
     for (uint32_t k = 0; k < c->n_instructions; k++) {
         const HloInstruction *i = c->instructions[k];
         wbb_map_put_bytes(&t.named, i->name, strlen(i->name))->value = k + 1;
-        t.roles[k] = role_left(i);
+        t.roles[k] = role_left(i, loop);
     }
     for (uint32_t k = 0; k < part->of.n; k++) {
         const Item *x = &part->of.items[k];

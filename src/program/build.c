@@ -33,6 +33,7 @@ typedef struct {
 typedef struct {
     Build *b;
     const HloComputation *c;
+    const HloInstruction *loop; /* fuse_loop_of */
     uint32_t **values; /* [id] its arrays; NULL: it is in no memory */
     struct { ProgValue *items; uint32_t n, capacity; } all;
     struct { ProgBuffer *items; uint32_t n, capacity; } buffers;
@@ -122,10 +123,13 @@ static uint32_t *constant(Flow *f, const HloInstruction *i)
     return out;
 }
 
-static uint32_t *view(Flow *f, const HloInstruction *i, const uint32_t *of)
+static uint32_t *view(Flow *f, const HloInstruction *i, const uint32_t *of, const FuseSlab *part)
 {
     uint32_t *out = WBB_NEW_N(f->b->arena, uint32_t, 1);
-    out[0] = new_value(f, i->name, i->shape, PROG_UNPLACED, f->all.items[of[0]].of);
+    const ProgValue *base = &f->all.items[of[0]];
+    const int64_t at = base->at + part->at, each = base->each + part->each;
+    out[0] = new_value(f, i->name, i->shape, PROG_UNPLACED, base->of);
+    f->all.items[out[0]].at = at, f->all.items[out[0]].each = each;
     return out;
 }
 
@@ -155,7 +159,8 @@ static uint32_t *named(Flow *f, const HloInstruction *i)
     default: break;
     }
     if (hlo_forwards_operand(i) || (hlo_is_elementwise(i->opcode) && i->shape->type == SC_TUPLE)) return of;
-    return of && fuse_is_view(i) ? view(f, i, of) : NULL;
+    FuseSlab part = {0};
+    return of && (fuse_is_view(i) || fuse_is_slab(i, f->loop, &part)) ? view(f, i, of, &part) : NULL;
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
@@ -313,9 +318,12 @@ static bool *in_memory(Flow *f, const FuseCut *cut, bool *made)
         for (uint32_t k = 0; k < x->n_reads; k++) needed[x->reads[k]->id] = true;
         for (uint32_t k = 0; k < x->n_makes; k++) needed[x->makes[k]->id] = made[x->makes[k]->id] = true;
     }
-    for (uint32_t k = c->n_instructions; k-- > 0;)
-        for (uint32_t j = 0; needed[k] && !made[k] && j < c->instructions[k]->n_operands; j++)
-            needed[c->instructions[k]->operands[j]->id] = true;
+    for (uint32_t k = c->n_instructions; k-- > 0;) {
+        const HloInstruction *i = c->instructions[k];
+        FuseSlab part; /* where it is follows from the loop */
+        const uint32_t n = !needed[k] || made[k] ? 0 : fuse_is_slab(i, f->loop, &part) ? 1 : i->n_operands;
+        for (uint32_t j = 0; j < n; j++) needed[i->operands[j]->id] = true;
+    }
     return needed;
 }
 
@@ -391,7 +399,7 @@ static void donate(const Build *b, const HloComputation *c, ProgComputation *p)
 static void build_one(Build *b, const HloComputation *c, bool body)
 {
     WbbArena *a = b->arena;
-    Flow f = {.b = b, .c = c, .values = WBB_NEW_N(a, uint32_t *, c->n_instructions + 1)};
+    Flow f = {.b = b, .c = c, .loop = fuse_loop_of(c), .values = WBB_NEW_N(a, uint32_t *, c->n_instructions + 1)};
     ProgComputation p = {.name = body && b->wanted[0][c->id] ? wbb_format(a, "%s.body", c->name) : c->name};
     make_flow(&f, &b->cuts[c->id]);
     p.parameters =

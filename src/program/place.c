@@ -43,6 +43,8 @@ typedef struct {
     uint32_t *start, *end; /* by number before copies: of the first copy for a step, and of the step; [n]: the end */
 } Place;
 
+bool prog_is_part(const ProgValue *v, const ProgValue *of) { return v->at || v->each || v->bytes != of->bytes; }
+
 enum { START = UINT32_MAX }; /* made before the first step */
 
 ProgStep prog_copy(WbbArena *a, const char *name, uint32_t from, uint32_t to)
@@ -107,13 +109,19 @@ static void set_lifetimes(Place *p)
 }
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
+static bool is_part(const Place *p, uint32_t value)
+{
+    const ProgValue *v = &p->values.items[value];
+    return prog_is_part(v, &p->values.items[v->of]);
+}
+
 /* May what step s makes have the memory of what it reads? Only if nothing else reads that, in this step or later. */
 static bool can_share(Place *p, const ProgStep *x, uint32_t s, uint32_t read, uint32_t make)
 {
     const Group *g = group(p, read), *of = group(p, make);
     uint32_t reads = 0;
     for (uint32_t k = 0; k < x->n_reads; k++) reads += group(p, x->reads[k]) == g;
-    if (g->last != s || reads != 1 || !g->writable || g == of || of->first != s) return false;
+    if (g->last != s || reads != 1 || !g->writable || g == of || of->first != s || is_part(p, read)) return false;
     if (!same_bytes(&p->values.items[read], &p->values.items[make])) return false;
     /* a result goes to its own memory */
     const uint32_t result = p->result_of.items[make];
@@ -157,7 +165,7 @@ static bool is_free_after(Place *p, const ProgStep *x, uint32_t s, uint32_t read
     const Group *g = group(p, read);
     uint32_t reads = 0;
     for (uint32_t k = 0; k < x->n_reads; k++) reads += group(p, x->reads[k]) == g;
-    return g->last == s && reads == 1 && g->writable;
+    return g->last == s && reads == 1 && g->writable && !is_part(p, read);
 }
 
 /* A loop's state is in the memory of what it begins with, or that is copied. */
@@ -176,8 +184,8 @@ static void begin_loop(Place *p, ProgStep *x, uint32_t s)
             group(p, read)->joined = true;
             continue;
         }
-        if (!moves && (prog_keeps(body, k) ? same_bytes(&p->values.items[read], &p->values.items[make])
-                                           : can_share(p, x, s, read, make))) {
+        const bool same = !is_part(p, read) && same_bytes(&p->values.items[read], &p->values.items[make]);
+        if (!moves && (prog_keeps(body, k) ? same : can_share(p, x, s, read, make))) {
             join(p, read, make);
             continue;
         }

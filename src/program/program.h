@@ -18,7 +18,7 @@
 
 enum { PROG_VERSION = 1, PROG_ALIGN = 128 /* bytes, of temporaries */ };
 enum { PROG_NONE = -1 };
-enum { PROG_MOST_ITERATIONS = 1 << 24 }; /* of a loop whose number of iterations is written down */
+enum { PROG_MOST_ITERATIONS = FUSE_MOST_TRIPS }; /* of a loop whose number of iterations is written down */
 
 typedef struct {
     const char *name; /* of the instruction of the module; "while.4{1,0}" is an array of its tuple */
@@ -27,8 +27,10 @@ typedef struct {
     const int64_t *dims;       /* [rank] logical, major first */
     const int *minor_to_major; /* [rank] */
     int64_t bytes;
-    uint32_t buffer; /* that holds it from its start on */
+    uint32_t buffer; /* that holds it, from its start on but for parts */
     uint32_t of;     /* the value that it is a view of; itself if it is none */
+    /* A part of that: bytes from its start, and what each iteration of the loop adds whose body the computation is. */
+    int64_t at, each;
 } ProgValue;
 
 typedef enum { PROG_PARAMETER, PROG_RESULT, PROG_CONSTANT, PROG_TEMPORARY } ProgPlace;
@@ -125,6 +127,9 @@ void prog_summary(WbbBuf *out, const ProgModule *p);
 
 /* ready.c: declines, at its line of the module, what no library call of the program can compute. */
 void prog_check_calls(WbbCx *cx, const ProgModule *p);
+
+/* Is it less than the memory of the value that it is a view of, or not at its start? */
+bool prog_is_part(const ProgValue *v, const ProgValue *of);
 
 /* place.c: which buffer each value has, the copies that this takes, and the offsets of temporaries. `c` comes with
  * values whose buffer is PROG_UNPLACED, or that of a parameter or constant. */

@@ -135,6 +135,8 @@ static void read_value(const In *in, const BdJson *o, uint32_t k)
     v->bytes = number_of(in, o, "bytes", 0, (int64_t)1 << 56);
     v->buffer = (uint32_t)number_of(in, o, "buffer", 0, (int64_t)in->c->n_buffers - 1);
     v->of = bd_json_get(o, "view_of") ? (uint32_t)number_of(in, o, "view_of", 0, (int64_t)in->c->n_values - 1) : k;
+    if (bd_json_get(o, "start")) v->at = number_of(in, o, "start", 0, (int64_t)1 << 56);
+    if (bd_json_get(o, "step")) v->each = number_of(in, o, "step", -((int64_t)1 << 56), (int64_t)1 << 56);
     read_shape(in, o, v);
 }
 

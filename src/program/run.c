@@ -45,9 +45,10 @@ typedef struct {
     uint32_t number;
     const uint64_t *parameters, *results;
     uint64_t frame;
+    int64_t iteration; /* of the loop whose body it is */
 } Frame;
 
-static uint64_t address(const Run *r, const Frame *f, uint32_t value)
+static uint64_t start_of(const Run *r, const Frame *f, uint32_t value)
 {
     const uint32_t number = f->c->values[value].buffer;
     const ProgBuffer *b = &f->c->buffers[number];
@@ -57,6 +58,12 @@ static uint64_t address(const Run *r, const Frame *f, uint32_t value)
     case PROG_CONSTANT: return r->constants[f->number][number];
     default: return f->frame + (uint64_t)b->offset;
     }
+}
+
+static uint64_t address(const Run *r, const Frame *f, uint32_t value)
+{
+    const ProgValue *v = &f->c->values[value];
+    return start_of(r, f, value) + (uint64_t)(v->at + v->each * f->iteration);
 }
 
 static const void *bytes_of(const Run *r, WbbArena *a, const Frame *f, uint32_t value)
@@ -270,7 +277,7 @@ static void run_copy(Run *r, WbbArena *a, const Frame *f, const ProgStep *s)
 }
 
 static void run_computation(Run *r, uint32_t number, const uint64_t *parameters, const uint64_t *results,
-                            uint64_t frame);
+                            uint64_t frame, int64_t iteration);
 
 static uint64_t *addresses(const Run *r, WbbArena *a, const Frame *f, const uint32_t *values, uint32_t n)
 {
@@ -286,12 +293,12 @@ static void run_loop(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, uin
     for (uint32_t k = 0; k < s->n_swaps; k++) next[s->swaps[k].state] = address(r, f, s->swaps[k].spare);
     const uint64_t *flag = counted ? NULL : addresses(r, a, f, &s->flag, 1);
     for (int64_t n = 0; !r->stop && (!counted || n < s->iterations); n++) {
-        if (!counted) run_computation(r, s->calls[0], state, flag, frame);
+        if (!counted) run_computation(r, s->calls[0], state, flag, frame, n);
         if (!counted && (r->stop || !*(const uint8_t *)bytes_of(r, a, f, s->flag))) return;
         if (++r->v.iterations > MOST_ITERATIONS)
             wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "loops took %d iterations, and more are not run",
                         MOST_ITERATIONS);
-        run_computation(r, s->calls[!counted], state, next, frame);
+        run_computation(r, s->calls[!counted], state, next, frame, n);
         for (uint32_t k = 0; k < s->n_swaps; k++) {
             const uint64_t was = state[s->swaps[k].state];
             state[s->swaps[k].state] = next[s->swaps[k].state];
@@ -315,7 +322,7 @@ static void run_branch(Run *r, WbbArena *a, const Frame *f, const ProgStep *s, u
         for (uint32_t k = 0; k < which; k++) at += s->taken[k];
     }
     run_computation(r, s->calls[which], addresses(r, a, f, s->reads + at, s->taken[which]),
-                    addresses(r, a, f, s->makes, s->n_makes), frame);
+                    addresses(r, a, f, s->makes, s->n_makes), frame, 0);
 }
 
 static void run_step(Run *r, const Frame *f, uint32_t number)
@@ -336,10 +343,10 @@ static void run_step(Run *r, const Frame *f, uint32_t number)
 }
 
 static void run_computation(Run *r, uint32_t number, const uint64_t *parameters, const uint64_t *results,
-                            uint64_t frame)
+                            uint64_t frame, int64_t iteration)
 {
     const Frame f = {.c = &r->p->computations[number], .number = number, .parameters = parameters, .results = results,
-                     .frame = frame};
+                     .frame = frame, .iteration = iteration};
     if (++r->depth > MOST_CALLS) wbb_decline(r->cx, (WbbLoc){0}, WHY_SIZE, "calls nest deeper than %d", MOST_CALLS);
     if (f.c->frame && !r->machine->gpu) memset((void *)(uintptr_t)frame, BD_ANYTHING, (size_t)f.c->frame);
     for (uint32_t s = 0; s < f.c->n_steps && !r->stop; s++) {
@@ -482,7 +489,7 @@ static void run_all(WbbCx *cx, void *arg)
     judge_make_as_stated(a, m, &o->run, inputs);
     load_constants(r);
     const uint64_t *results = result_memory(r, c), *parameters = parameter_memory(r, m->entry, inputs);
-    run_computation(r, p->entry, parameters, results, prog_allocate(cx, r->machine, (uint64_t)c->frame));
+    run_computation(r, p->entry, parameters, results, prog_allocate(cx, r->machine, (uint64_t)c->frame), 0);
     const Frame f = {.c = c, .number = p->entry, .parameters = parameters, .results = results};
     r->v.n_results = c->n_results;
     r->v.results = WBB_NEW_N(a, EvValue, c->n_results + 1);
@@ -547,7 +554,7 @@ static void enqueue(WbbCx *cx, void *arg)
 {
     const Enqueue *e = arg;
     wbb_use_threads(cx, e->r->o->run.threads);
-    run_computation(e->r, e->r->p->entry, e->parameters, e->results, e->frame);
+    run_computation(e->r, e->r->p->entry, e->parameters, e->results, e->frame, 0);
 }
 
 void prog_enqueue(WbbCx *cx, ProgLoaded *l, void *stream, const uint64_t *addresses)

@@ -38,6 +38,12 @@ static bool same_type(const ProgValue *x, const ProgValue *y)
 
 static const ProgBuffer *memory(const Check *c, uint32_t value) { return &c->c->buffers[c->c->values[value].buffer]; }
 
+static bool is_part(const Check *c, uint32_t value)
+{
+    const ProgValue *v = &c->c->values[value];
+    return prog_is_part(v, &c->c->values[v->of]);
+}
+
 static void refuse(Check *c, const char *text)
 {
     if (!c->fault) c->fault = text;
@@ -72,6 +78,7 @@ static void check_shares(Check *c, const ProgStep *s)
         const uint32_t x = s->makes[s->shares[k].output], y = s->reads[s->shares[k].operand];
         if (c->c->values[x].bytes != c->c->values[y].bytes || c->c->values[x].buffer != c->c->values[y].buffer)
             refuse(c, wbb_format(c->arena, "%s is said to have the memory of %s", name(c, x), name(c, y)));
+        if (is_part(c, y)) refuse(c, "what it overwrites is a part of a value");
     }
 }
 
@@ -135,6 +142,7 @@ static void check_loop(Check *c, const ProgStep *s)
     if (c->fault) return;
     for (uint32_t k = 0; k < s->n_makes; k++) {
         const ProgSwap *swap = swap_of(s, k);
+        if (is_part(c, s->reads[k])) refuse(c, "a loop begins in a part of a value");
         if ((body->in_place[k] < 0) != (swap != NULL)) refuse(c, "what takes turns is what the body says");
         if (swap) check_swap(c, s, swap);
         if (swap || c->kept[k]) continue;
@@ -280,6 +288,33 @@ static void check_order(Check *c, int64_t *step)
     if (fault.kind) refuse(c, *step < 0 ? wbb_format(c->arena, "at the end %s", fault.text) : fault.text);
 }
 
+/* How often the loops run at most whose body the computation is; PROG_NONE: others call it, or that is not known. */
+static int64_t iterations_of(const Check *c)
+{
+    const uint32_t number = (uint32_t)(c->c - c->p->computations);
+    int64_t most = number == c->p->entry ? PROG_NONE : 0;
+    for (uint32_t i = 0; i < c->p->n && most >= 0; i++)
+        for (uint32_t s = 0; s < c->p->computations[i].n_steps && most >= 0; s++) {
+            const ProgStep *x = &c->p->computations[i].steps[s];
+            for (uint32_t k = 0; k < x->n_calls && most >= 0; k++)
+                if (x->calls[k] == number) most = x->kind == PROG_LOOP ? WBB_MAX(most, x->iterations) : PROG_NONE;
+            if (x->kind == PROG_LOOP && x->iterations < 0 && x->n_calls && x->calls[x->n_calls - 1] == number)
+                most = PROG_NONE;
+        }
+    return most;
+}
+
+/* Each iteration's part lies inside. */
+static void check_part(Check *c, const ProgValue *x)
+{
+    const ProgValue *of = &c->c->values[x->of];
+    const int64_t trips = x->each ? iterations_of(c) : 1;
+    const WbbI128 first = x->at, last = first + (WbbI128)x->each * (WBB_MAX(trips, 1) - 1);
+    if (trips < 0) refuse(c, wbb_format(c->arena, "%s moves, and no counted loop alone has it", x->name));
+    if (WBB_MIN(first, last) < 0 || WBB_MAX(first, last) + x->bytes > of->bytes)
+        refuse(c, wbb_format(c->arena, "%s is no part of %s", x->name, of->name));
+}
+
 /* Shapes, views, buffers. */
 static void check_values(Check *c)
 {
@@ -287,9 +322,9 @@ static void check_values(Check *c)
         const ProgValue *x = &c->c->values[v];
         const ProgBuffer *b = &c->c->buffers[x->buffer];
         if (x->bytes > b->bytes) refuse(c, wbb_format(c->arena, "%s is larger than its buffer", x->name));
-        if (x->of != v && (c->c->values[x->of].of != x->of || c->c->values[x->of].buffer != x->buffer ||
-                           c->c->values[x->of].bytes != x->bytes))
+        if (x->of != v && (c->c->values[x->of].of != x->of || c->c->values[x->of].buffer != x->buffer))
             refuse(c, wbb_format(c->arena, "%s is no view of %s", x->name, c->c->values[x->of].name));
+        if (is_part(c, v)) check_part(c, x);
     }
     for (uint32_t k = 0; k < c->c->n_buffers; k++) {
         const ProgBuffer *b = &c->c->buffers[k];

@@ -48,6 +48,8 @@ static void put_value(WbbBuf *b, const ProgValue *v, uint32_t number)
     wbb_json_int(b, "bytes", v->bytes);
     wbb_json_uint(b, "buffer", v->buffer);
     if (v->of != number) wbb_json_uint(b, "view_of", v->of);
+    if (v->at) wbb_json_int(b, "start", v->at);
+    if (v->each) wbb_json_int(b, "step", v->each);
     wbb_json_close(b, '}');
 }
 
