@@ -71,7 +71,7 @@ EXP  = [rewrite(exp.bf16(a),         cvt.bf16.f32(exp2.f32.approx(mul.f32(cvt.f3
 LOG  = [rewrite(log.bf16(a),         cvt.bf16.f32(mul.f32(log2.f32.approx(cvt.f32.bf16(a)), LN_2)))]
 RSQRT = [rewrite(rsqrt.bf16(a),      cvt.bf16.f32(rsqrt.f32(cvt.f32.bf16(a))))]
 WIDENED, WIDENED2 = (expm1, log, log1p, logistic, tanh, tan, sin, cos, sinh, cosh, asin, acos, asinh, acosh, atanh, erf, cbrt), (pow, atan2)
-WIDEN = [rewrite(op[F16](a),         cvt[F16].f32(op.f32(cvt.f32[F16](a)))) for op in WIDENED if op not in (tan, logistic)]
+WIDEN = [rewrite(op[F16](a),         cvt[F16].f32(op.f32(cvt.f32[F16](a)))) for op in WIDENED if op not in (tan, logistic, log1p, expm1, sinh, cosh, atanh)]
 WIDEN2 = [rewrite(op[F16](a, b),     cvt[F16].f32(op.f32(cvt.f32[F16](a), cvt.f32[F16](b)))) for op in WIDENED2]
 
 # --- lower, at --accuracy approx, which marks every function: those that are not instructions (tanh, sin and cos are) ----------------

@@ -52,6 +52,50 @@ def tan_in(q, r):
     return mul.f32(select.f32(odd(q), c, s), rcpz.f32(select.f32(odd(q), neg.f32(s), c)))
 
 
+# The machine's logarithm and power are off by 2^-22 near 1, too much where the result is small: there two terms of the series are enough for 16 bits
+def of_small(x, least, small, large):
+    return select.f32(lt.f32(abs.f32(x), least), small, large)
+
+
+def cubic(x, third):
+    """x + third x^3; -0 stays."""
+    return mul.f32(x, fma.f32(mul.f32(x, x), third, 1.0))
+
+
+def short_log1p(x):
+    return of_small(x, 2.0**-8, fma.f32(x, mul.f32(x, -0.5), x), mul.f32(log2.f32.approx(add.f32(x, 1.0)), LN_2))
+
+
+def short_expm1(x):
+    return of_small(x, 2.0**-8, mul.f32(x, fma.f32(x, 0.5, 1.0)), sub.f32(exp2z.f32(mul.f32(x, LOG2_E)), 1.0))
+
+
+def short_atanh(x):
+    both = sub.f32(log2.f32.approx(add.f32(x, 1.0)), log2.f32.approx(sub.f32(1.0, x)))
+    return of_small(x, 2.0**-5, cubic(x, 1 / 3), mul.f32(both, LN_2 / 2))
+
+
+def powers(x):
+    """e^|x| / 2, which is no larger than the result, and its reciprocal."""
+    e = exp2z.f32(fma.f32(abs.f32(x), LOG2_E, -1.0))
+    return e, rcpz.f32(e)
+
+
+def short_cosh(x):
+    e, r = powers(x)
+    return fma.f32(r, 0.25, e)
+
+
+def short_sinh(x):
+    e, r = powers(x)
+    return of_small(x, 2.0**-3, cubic(x, 1 / 6), with_sign(fma.f32(r, -0.25, e), sign_of(x)))
+
+
+def short_tanh(x):
+    r = rcpz.f32(add.f32(exp2z.f32(mul.f32(x, 2 * LOG2_E)), 1.0))
+    return of_small(x, 2.0**-4, cubic(x, -1 / 3), fma.f32(r, -2.0, 1.0))
+
+
 X = cvt.f32.f16(a)                           # no f16 is subnormal in f32
 Y = cvt.f32.bf16(a)
 HALVES = [
@@ -59,6 +103,12 @@ HALVES = [
     rewrite(logistic.f16(a),                 cvt.f16.f32(rcpz.f32(add.f32(exp2z.f32(mul.f32(X, -LOG2_E)), 1.0)))),
     rewrite(logistic.bf16(a),                cvt.bf16.f32(short_logistic(Y))),
     rewrite(log.f16(a),                      cvt.f16.f32(log_of_f16(X)),                   when=~approx),
+    rewrite(log1p[F16](a),                   cvt[F16].f32(short_log1p(cvt.f32[F16](a)))),
+    rewrite(expm1[F16](a),                   cvt[F16].f32(short_expm1(cvt.f32[F16](a)))),
+    rewrite(atanh[F16](a),                   cvt[F16].f32(short_atanh(cvt.f32[F16](a)))),
+    rewrite(cosh[F16](a),                    cvt[F16].f32(short_cosh(cvt.f32[F16](a)))),
+    rewrite(sinh[F16](a),                    cvt[F16].f32(short_sinh(cvt.f32[F16](a)))),
+    rewrite(tanh.f16(a),                     cvt.f16.f32(short_tanh(X)),                   when=~approx),
     rewrite(rsqrt.f16(a),                    cvt.f16.f32(rsqrtz.f32(X))),
     rewrite(sin.f16(a),                      cvt.f16.f32(sin_in(*few_quarters(X))),     when=~approx),
     rewrite(cos.f16(a),                      cvt.f16.f32(cos_in(*few_quarters(X))),        when=~approx),
