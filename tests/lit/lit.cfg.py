@@ -1,7 +1,9 @@
 # Text tests: lit tests/lit --param warpburg=PATH [--param tools=FOLDER of FileCheck]
+# A file, or a RUN line in `%if llvm %{ .. %}`, that asks for LLVM is left out where the build has none.
 import os
 import re
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -44,3 +46,7 @@ config.environment["WARPBURG_CACHE"] = "off"
 for name in ("WARPBURG_LIBDEVICE", "WARPBURG_PTXAS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+text = os.path.join(config.test_source_root, "..", "..", "shaderdb", "corpus", "gelu.hlo")
+command = [os.path.abspath(lit_config.params["warpburg"]), "compile", text, "--emit", "llvm"]
+if subprocess.run(command, capture_output=True, check=False, env={**os.environ, "WARPBURG_CACHE": "off"}).returncode == 0:
+    config.available_features.add("llvm")
