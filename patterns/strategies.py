@@ -19,6 +19,7 @@ PLANS = [                                       # the first that is possible; pr
     strategy('scatter.apart', launches=2, because='a scatter whose result is folded by more terms than a thread takes: beside it threads share none'),
     strategy('attention',    because='two products of matrices, and rows that are weighed between them: what lies between stays on chip'),
     strategy('product',      because='tensor cores add the products of a dot of f16 or bf16, with what comes before and after it'),
+    strategy('product.apart', launches=2, because='a product whose results are needed in another way: in memory, where the next kernel has them'),
     strategy('share',        because='threads share the terms of reductions, in a kernel or several: each term is read once'),
     strategy('window',       save=10, launches=2, because='windows that hold an element of many outputs: a loop over these would reduce each again'),
     strategy('reductions',   save=10, launches=2, first=('reductions', 'short', 'sides'), because='no kernel shares them: in memory'),

@@ -118,6 +118,20 @@ bool plan_make_order(PlanTry *x, Plan *p)
     return cut_at(x, p, found, n, NULL);
 }
 
+/* At the first product of matrices, of which tensor cores make an array. */
+bool plan_make_product_apart(PlanTry *x, Plan *p)
+{
+    const HloComputation *body = p->fusion->body;
+    const HloInstruction *found = NULL;
+    for (uint32_t k = 0; k < body->n_instructions && !found; k++)
+        if (hlo_is_matrix_product(x->a, body->instructions[k])) found = body->instructions[k];
+    if (!found) return plan_not(x, "it has no product of matrices of f16 or bf16");
+    if (!tg_has(x->t, "mma.bf16")) return plan_not(x, "the target has no tensor cores for it");
+    if (!may_cut(x)) return plan_not(x, not_here);
+    if (all_found(p, &found, 1)) return plan_not(x, all_are_results);
+    return cut_at(x, p, &found, 1, "results of a product are in memory before the next kernel");
+}
+
 bool plan_make_scatter_apart(PlanTry *x, Plan *p)
 {
     plan_know_order(x);

@@ -197,7 +197,7 @@ static double rows_of(const LayRates *r, const PlanProduct *p, double of_sm, dou
     const double results = (double)(plan_side(p, 0) * plan_side(p, 1)), n = 2 * p->row_tiles * p->rows->n;
     const double slots = results / WARP * p->row_slots + plan_tile_warps(p) * n * (p->column_warps + 4.0);
     double clocks = of_sm * slots / r->issue, us = 0;
-    const double rounds = lay_ceiling((double)p->column_blocks / 4);
+    const double rounds = lay_ceiling((double)p->column_blocks / (4 * PLAN_AT_ONCE)); /* of four lanes */
     clocks += lay_ceiling(waves) * p->rows->passes * (4 * r->alu + 2 * r->shared_latency);
     if (p->column_warps > 1) clocks += lay_ceiling(waves) * p->rows->passes * (r->barrier + r->shared_latency);
     if (p->column_blocks > 1) {
