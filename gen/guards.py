@@ -43,6 +43,7 @@ FACTS = [
     Guard("never_negzero", "fact", ("x",), "F", "!(x == 0 && signbit(x))", "x is never -0"),
     Guard("integral", "fact", ("x",), "F", "x == trunc(x)", "x is an integer or infinite, never nan"),
     Guard("unit", "fact", ("x",), "F", "0 <= x && x <= 1", "x lies in [0, 1], never nan"),
+    Guard("nonnegative", "fact", ("x",), "F", "x >= 0 && !signbit(x)", "x is at least 0, and neither -0 nor nan"),
     Guard("literal", "fact", ("x",), "PIUF", "", "x is a number, and so is what a rule computes of such alone"),
     Guard("power_of_two", "fact", ("x",), "F", "x is 2^k or -2^k",
           "x is a number 2^k or -2^k, whose reciprocal is one too, and neither is subnormal"),
@@ -56,7 +57,9 @@ FLAGS = [Guard(f, "flag", (), "", "1", f"every matched {'function' if f == 'appr
 PERMITS = [Guard("nearer", "permit", (), "", "1",
                  "the right side may differ if it is no further from the exact value than the left side may be, its functions off by their budgets"),
            Guard("regroups", "permit", (), "", "1",
-                 "a sum or product may have its terms in other brackets, in a type that holds its own, and begin with 0 or 1; of options of arrays.py")]
+                 "a sum or product may have its terms in other brackets, in a type that holds its own, and begin with 0 or 1; of options of arrays.py"),
+           Guard("rescales", "permit", (), "", "1",
+                 "a sum of exp(a - c) or (a - c)^2 of k >= N terms may be of sums relative to numbers of their own; of options of arrays.py")]
 PLANS = [Guard("given", "plan", ("k",), "", "", "k is the number that a plan gives; binds k; what free=k of an option asks for")]
 
 ALL = [*FACTS, *USES, *KERNELS, *FEATURES, *FLAGS, *PERMITS, *PLANS]

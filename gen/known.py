@@ -98,7 +98,8 @@ ALL64 = (1 << 64) - 1
 DEPTH = 6  # operands of operands that a fact of an element is derived from
 NAN, INF, NEGZERO, FRACTION, NEGATIVE, EXCEED_1 = 1, 2, 4, 8, 16, 32
 ANY = 63
-EXCLUDES = {"finite": NAN | INF, "never_nan": NAN, "never_negzero": NEGZERO, "integral": NAN | FRACTION, "unit": NAN | NEGATIVE | EXCEED_1}
+EXCLUDES = {"finite": NAN | INF, "never_nan": NAN, "never_negzero": NEGZERO, "integral": NAN | FRACTION, "unit": NAN | NEGATIVE | EXCEED_1,
+            "nonnegative": NAN | NEGATIVE | NEGZERO}
 CERTAIN = frozenset(OPNUM[n] for n in "floor ceil trunc round_even round_afz".split())
 BELOW_1 = frozenset(OPNUM[n] for n in "tanh erf sign".split())
 NARROW_INT, WIDE_FLOATS = 16, ("f32", "f64", "bf16")

@@ -179,7 +179,7 @@ class Slots:
             self.equate(c.args[0], n)
             return
         if known.kind == "permit":
-            if negate or self.phase not in (("options",) if c.name == "regroups" else ("simplify", "lower")):
+            if negate or self.phase not in (("options",) if c.name in ("regroups", "rescales") else ("simplify", "lower")):
                 self.fail(f"{c}: says what sides of a rewrite may differ in" + ("; it cannot be negated" if negate else ""))
             return
         if known.kind == "flag":

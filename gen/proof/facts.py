@@ -60,6 +60,9 @@ def meaning(b: "Builder", c: Guard) -> Optional[int]:
         return b.scalar("eq", t, x, b.scalar("trunc", t, x))
     if c.name == "unit":
         return both(b.scalar("ge", t, x, zero), b.scalar("le", t, x, one))
+    if c.name == "nonnegative":
+        i = f"i{width(t)}"
+        return both(b.scalar("ge", t, x, zero), b.scalar("ge", i, b.scalar("bits", i, x, frm=t), b.literal(i, 0)))
     if c.name == "never_negzero":
         u = f"u{width(t)}"
         return b.scalar("ne", u, b.scalar("bits", u, x, frm=t), b.literal(u, 1 << width(t) - 1))

@@ -127,8 +127,10 @@ class Module:
             return self.constant(known, "i32")
         if part:
             return self.put("i32", (self.part(part),), "iota(), iota_dimension=0")
-        if isinstance(e, Var) and self.number[id(e)] not in self.split:
-            return self.put("i32", (self.number[id(e)],), "iota(), iota_dimension=0")
+        if isinstance(e, Var):
+            n = self.number[id(e)]
+            one = self.put("i32", (n,), "iota(), iota_dimension=0")
+            return self.put("i32", (n + 1, n + 2), f"reshape({one[0]})") if n in self.split else one
         raise PatternError(self.rule.where, f"{e}: no index whose integers a module has")
 
     def part(self, part: Any) -> int:
@@ -147,7 +149,8 @@ class Module:
 
     def fold(self, e: Node, t: str) -> Value:
         part = part_of(e.args[2])
-        combiner, reduced = e.op.combiner, [self.part(part)] if part else [self.number[id(i)] for i, _ in digits(e.args[2]) or ()]
+        own = [self.number[id(i)] for i, _ in digits(e.args[2]) or ()]
+        combiner, reduced = e.op.combiner, [self.part(part)] if part else [x for n in own for x in ((n + 1, n + 2) if n in self.split else (n,))]
         self.combiners[f"{combiner}.{t}"] = hlo_ops.HLO_OF[combiner]
         x, init = self.term(e.args[0], t), self.term(e.args[1], t)
         over = tuple(sorted({*x[1], *reduced}))

@@ -87,8 +87,9 @@ class Written:
         part = part_of(over)
         if part is None:
             ranges = [id(i) for i, _ in digits(over) or ()]
+            outside = {key: n for key, n in at.items() if not (isinstance(key, tuple) and key[1] in ranges)}  # of a fold over the same index around it
             for some in itertools.product(*(range(self.extents[i]) for i in ranges)):
-                yield {**at, **dict(zip(ranges, some))}
+                yield {**outside, **dict(zip(ranges, some))}
             return
         op, i, m = part[0], id(part[1]), self.number(part[2])
         for n in range(self.extents[i] // m if op == "//" else m):
@@ -157,9 +158,9 @@ def points_of(r: Rule) -> List[Var]:
     return list({id(e): e for e in walk(r.left) if isinstance(e, Var) and e.kind == "index" and id(e) not in ranges}.values())
 
 
-def places_of(r: Rule, extents: Dict[int, int]) -> List[Tuple[int, ...]]:
+def places_of(r: Rule, extents: Dict[int, int], given: Tuple[int, ...]) -> List[Tuple[int, ...]]:
     """The numbers that these may be: of each those of its within(n, 0, k), where it is the same at all values of the ranges."""
-    w, out = Written(r, extents, {}), []
+    w, out = Written(r, extents, {}, given), []
     guards = [c for c in parts(r.when) if isinstance(c, Guard)]
     for v in points_of(r):
         bounds = [c.args[1:] for c in guards if c.name == "within" and c.args[0] is v]
@@ -212,7 +213,7 @@ def written(r: Rule) -> List[Tuple[Tuple[int, ...], Rule]]:
     every = itertools.product(*(extents_of(r) if len(ranges) == 1 else EXTENTS for _ in ranges))
     points = points_of(r)
     of = lambda x: {id(v): n for v, n in zip(ranges, x)}
-    for some in (x + p + n for x in every for n in numbers_of(r, max(x)) for p in places_of(r, of(x))):
+    for some in (x + p + n for x in every for n in numbers_of(r, max(x)) for p in places_of(r, of(x), n)):
         last = len(ranges) + len(points)
         w = Written(r, of(some), {id(v): n for v, n in zip(points, some[len(ranges):])}, some[last:])
         if not holds(r, w):

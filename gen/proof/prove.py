@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from gen import constants, lang, load, ops
-from gen.proof import complex_parts, conditions, driver, exponents, facts, fold_laws, folds, integers, regroups
+from gen.proof import complex_parts, conditions, driver, exponents, facts, fold_laws, folds, integers, regroups, rescales
 from gen.proof.breakpoints import FORMATS, breakpoints, is_alone, operands
 from gen.lang import Node, PatternError, Rule
 from gen.ledger import assumed, modes_of
@@ -329,7 +329,7 @@ def prove(rules: Sequence[Rule], errors: Errors, solver: bool = True, samples: i
 def prove_each(rules: Sequence[Rule], errors: Errors, solver: bool, samples: int) -> List[Proof]:
     from gen.proof import z3_formula
 
-    cases = [(n, c) for n, r in enumerate(rules) for c in cases_of(r, errors)]
+    cases = [(n, c) for n, r in enumerate(rules) if not rescales.asked(r) for c in cases_of(r, errors)]
     results = driver.run([job_of(c, samples) for _, c in cases])
     proofs = [Proof(r) for r in rules]
     found = {(n, c.label) for (n, c), r in zip(cases, results) if r.cases or not r.ok}
@@ -338,7 +338,7 @@ def prove_each(rules: Sequence[Rule], errors: Errors, solver: bool, samples: int
         if r.cases or not r.ok or not (narrow or (c.exponents and (n, c.label) in found)):
             o = judged(c, r)
             proofs[n].outcomes.append(retried(rules[n], o, samples) if o.state == "empty" and not c.exponents else o)
-    for p in proofs: p.outcomes = folds.decided(p.outcomes)
+    for p in proofs: p.outcomes = rescales.outcomes(p.rule) if rescales.asked(p.rule) else folds.decided(p.outcomes)
     if solver and z3_formula.present():
         wanted = [o for p in proofs for o in p.outcomes if o.case.terms.contract not in ("ulp", "complex") and o.state == "tested"]
         for o, answer in zip(wanted, z3_formula.decide([o.case.terms for o in wanted])):

@@ -123,7 +123,7 @@ def fact_text(w: Writer, g: lang.Guard, types: Dict[int, Type]) -> str:
     pred, u = Type("pred", t.lanes), Type(f"u{bits}", t.lanes)
     holding = {"never_nan": f"eq.{t}({v}, {v})", "finite": f"lt.{t}(abs.{t}({v}), inf)", "integral": f"eq.{t}({v}, trunc.{t}({v}))",
                "unit": f"band.{pred}(ge.{t}({v}, 0.0), le.{t}({v}, 1.0))",
-               "never_negzero": f"ne.{u}(bits.{u}.{t}({v}), {1 << bits - 1})"}
+               "nonnegative": f"ge.i{bits}(bits.i{bits}.{t}({v}), 0)", "never_negzero": f"ne.{u}(bits.{u}.{t}({v}), {1 << bits - 1})"}
     if g.name not in holding:
         raise NotMade(f"condition {g}")
     return holding[g.name]

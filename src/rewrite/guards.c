@@ -88,6 +88,8 @@ static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
     case GUARD_integral: return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_FRACTION));
     case GUARD_unit:
         return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_EXCEED_1));
+    case GUARD_nonnegative:
+        return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_NEGZERO));
     case GUARD_literal: return ir_is_const(rw->g, x);
     case GUARD_power_of_two: return ir_is_const(rw->g, x) && is_power_of_two(t, ir_at(rw->g, x)->imm);
     case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;

@@ -71,6 +71,30 @@ class Checks(unittest.TestCase):
         self.one("SIMPLIFY = [rewrite(add.i32(a, b), add.i32(b, m), when=given(m))]\n", "given(m): is what free= of an option asks for")
         self.one("SIMPLIFY = [rewrite(add.f32(a, neg.f32(b)), sub.f32(a, b), when=regroups)]\n", "regroups: says what sides of a rewrite may differ in")
 
+    def test_rescales(self) -> None:
+        """Sums of exponentials and squares of long rows alone; what f32 does not show is refused of real numbers."""
+        from gen import lang
+        from gen.lang import a, b, c, counts, exp, fixed, fold_add, fold_max, i, integral, k, m, mul, option, rescales, sin, sub
+        from gen.proof import prove
+        square = lambda v: mul.f32(v, v)
+        parts = lambda x, by=1.0: fold_add.f32(mul.f32(fold_add.f32(x, 0.0, i % m), by), 0.0, i // m)
+        near, even = sub.f32(a, c), counts(i, k) & (k % m == 0) & fixed(c, i) & rescales
+        long = even & (k >= 1024)
+        for left, right, when, wanted in (
+                (fold_add.f32(exp.f32(near), 0.0, i), parts(exp.f32(near)), even & (k >= 512), "of 512 terms may"),
+                (fold_add.f32(exp.f32(near), 0.0, i), parts(exp.f32(near)), even, "of 1 terms may"),
+                (fold_add.f32(exp.f32(near), b, i), parts(exp.f32(near)), long & fixed(b, i), "no sum of exponentials or squares"),
+                (fold_max.f32(exp.f32(near), 0.0, i), parts(exp.f32(near)), long, "no sum of exponentials or squares"),
+                (fold_add.f16(exp.f16(sub.f16(a, c)), 0.0, i), a, long, "no sum of exponentials or squares"),
+                (fold_add.f32(mul.f32(a, near), 0.0, i), parts(mul.f32(a, near)), long, "no sum of exponentials or squares"),
+                (fold_add.f32(exp.f32(sin.f32(near)), 0.0, i), parts(exp.f32(sin.f32(near))), long, "no operation on f32 that the lemma"),
+                (fold_add.f32(square(near), 0.0, i), parts(square(near)), long & integral(c), "a condition that the lemma is not about"),
+                (fold_add.f32(square(near), 0.0, i), parts(square(near), 1 + 2**-20), long, "of real numbers the left side is a0")):
+            with self.assertRaisesRegex(lang.PatternError, wanted):
+                prove.prove([option(left, right, free=m, when=when)], {})
+        self.assertEqual(prove.prove([option(fold_add.f32(square(near), 0.0, i), parts(square(near)), free=m, when=long)], {})[0].state, "proved(f32)")
+        self.one("SIMPLIFY = [rewrite(exp.f32(sub.f32(a, a)), 1.0, when=rescales)]\n", "rescales: says what sides of a rewrite may differ in")
+
     def test_scans(self) -> None:
         """Where a prefix ends is one number, which within bounds; what is not among the terms of a sum or product is nothing to it."""
         from gen import lang

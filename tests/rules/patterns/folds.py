@@ -200,6 +200,68 @@ SCANS = [                                         # a bound off by one, a piece 
     scan(ge.index(i // m, n // m), ge.index(i % m, n % m), outside=lt.index(i, n), fold=fold_bxor, op=bxor, t=u32),
 ]
 
-VALUES = [COUNTS, INIT, ZERO, NAN, PLACES, JOINS, EVERYDAY, PARTS, SCANS]
+MOST = (2 - 2**-23) * 2.0**127
+ROW = counts(i, k) & (k % m == 0) & (k >= 4096) & rescales
+EVERY, FIRST = (lambda v, e: v), (lambda v, e: select.f32(lt.index(i, n), v, e))
+LAST = fixed(n, i) & within(n, k - m + 1, k + 1)
+
+
+def kept(v): return max.f32(v, -MOST)
+
+
+def exps(there=EVERY, lacks=-INF, of=None, own=kept, relative=None, begin=0.0, factor=lambda k, c: exp.f32(sub.f32(k, c)), times=mul.f32, over=fold_add.f32,
+         inside=None, when=ROW):
+    """A sum of exponentials in pieces; each wrong rule changes one thing."""
+    c = fold_max.f32(there(a, -INF), -INF, i) if of is None else of
+    number = own(fold_max.f32((inside or there)(a, lacks), -INF, i % m))
+    piece = fold_add.f32(exp.f32(sub.f32((inside or there)(a, lacks), number if relative is None else relative)), begin, i % m)
+    right = over(times(piece, factor(number, c)), 0.0, i // m)
+    return option(fold_add.f32(there(exp.f32(sub.f32(a, c)), 0.0), 0.0, i), right, free=m, when=when)
+
+
+def squares(there=EVERY, mean=None, own=lambda v: v, twice=lambda s: add.f32(s, s), by=lambda k, c: sub.f32(k, c), terms=None, masked=None, infinite=True,
+            off=lambda s, c: abs.f32(sub.f32(s, c)), begin=0.0, when=ROW & fixed(y, i) & nonnegative(y)):
+    c = mul.f32(fold_add.f32(there(a, 0.0), 0.0, i), y) if mean is None else mean
+    count = fold_add.f32(there(1.0, 0.0), 0.0, i % m)
+    number = own(mul.f32(fold_add.f32(there(a, 0.0), begin, i % m), div.f32(1.0, count)))
+    d, apart = (masked or there)(sub.f32(there(a, 0.0), number), 0.0), by(number, c)
+    first, second = fold_add.f32(d, 0.0, i % m), fold_add.f32(mul.f32(d, d), 0.0, i % m)
+    piece = max.f32(add.f32(second, mul.f32(apart, add.f32(twice(first), mul.f32(apart, count if terms is None else terms)))), 0.0)
+    piece = select.f32(lt.f32(second, INF), piece, add.f32(second, off(first, c))) if infinite else piece
+    term = there(mul.f32(sub.f32(a, c), sub.f32(a, c)), 0.0)
+    return option(fold_add.f32(term, 0.0, i), fold_add.f32(piece, 0.0, i // m), free=m, when=when)
+
+
+ROWS = [                                          # where inf, -inf and nan lie; what is not there; a factor, a sign, a term
+    exps(own=lambda v: v),
+    exps(own=lambda v: min.f32(v, MOST)),
+    exps(own=lambda v: min.f32(v, -MOST)),
+    exps(own=lambda v: max.f32(v, 0.0)),
+    exps(own=lambda v: kept(add.f32(v, 200.0))),
+    exps(of=c, when=ROW & fixed(c, i)),                                                                        # -inf, where others are more
+    exps(factor=lambda k, c: exp.f32(sub.f32(c, k))),
+    exps(factor=lambda k, c: 1.0),
+    exps(factor=lambda k, c: sub.f32(k, c)),
+    exps(times=add.f32),
+    exps(over=fold_max.f32),
+    exps(begin=1.0),
+    exps(relative=fold_max.f32(a, -INF, i)),
+    exps(there=FIRST, lacks=0.0, when=ROW & LAST),
+    exps(there=FIRST, inside=EVERY, when=ROW & LAST),
+    exps(there=FIRST, when=ROW & fixed(n, i) & within(n, 0, k + 1)),                                           # no term at all
+    squares(own=lambda v: mul.f32(v, INF)),
+    squares(own=lambda v: 0.0),                                                                                # a number, but none of the piece
+    squares(mean=c, when=ROW & fixed(c, i)),
+    squares(when=ROW & fixed(y, i)),
+    squares(by=lambda k, c: add.f32(k, c)),
+    squares(terms=1.0),
+    squares(infinite=False),
+    squares(off=lambda s, c: 0.0),
+    squares(off=lambda s, c: abs.f32(s)),
+    squares(there=FIRST, masked=EVERY, when=ROW & LAST & fixed(y, i) & nonnegative(y)),
+    squares(there=FIRST, when=ROW & fixed(n, i) & within(n, 1, k + 1) & fixed(y, i) & nonnegative(y)),         # a piece without terms
+]
+
+VALUES = [COUNTS, INIT, ZERO, NAN, PLACES, JOINS, EVERYDAY, PARTS, SCANS, ROWS]
 TEXTS = []
 EMPTY = []
