@@ -79,4 +79,37 @@ SCANS += [option(fold[t](select[t](outside, b, a), b, i), pieces(fold, op, t, a,
           ((fold_max, max, (P, N, F, F8)), (fold_min, min, (P, N, F, F8)), (fold_band, band, (P, N)), (fold_bor, bor, (P, N))) for t in some
           for outside, *c in (PREFIX, SUFFIX)]
 
-OPTIONS = SCANS + PARTS
+# --- rows ------------------------------------------------------------------------------------------------------------------
+# Sums of a row whose terms are relative to another fold of it, in pieces of m terms that each are relative to a number of their own: a piece is read
+# once for both folds. `there` says where a piece has terms: the last one may be shorter, of a row of n terms.
+INF, LEAST = float('inf'), -(2 - 2**-23) * 2.0**127
+ROW = counts(i, k) & (k % m == 0) & (k >= 4096) & rescales
+EVERY, FIRST = (lambda v, e: v, ROW), (lambda v, e: select.f32(lt.index(i, n), v, e), ROW & fixed(n, i) & within(n, k - m + 1, k + 1))
+
+
+def square(v): return mul.f32(v, v)
+
+
+def exponentials(there):
+    """Relative to the piece's maximum, a number where the row's is one: a piece of nothing but -inf, as masks make, is below that."""
+    own = max.f32(fold_max.f32(there(a, -INF), -INF, i % m), LEAST)
+    piece = fold_add.f32(exp.f32(sub.f32(there(a, -INF), own)), 0.0, i % m)
+    return fold_add.f32(mul.f32(piece, exp.f32(sub.f32(own, fold_max.f32(there(a, -INF), -INF, i)))), 0.0, i // m)
+
+
+def squares(there, mean):
+    """Relative to the piece's mean. Rounded, a piece may be below 0; where its squares overflow, so do the row's, and nan is of an infinite term."""
+    terms = fold_add.f32(there(1.0, 0.0), 0.0, i % m)
+    own = mul.f32(fold_add.f32(there(a, 0.0), 0.0, i % m), div.f32(1.0, terms))
+    d, by = there(sub.f32(there(a, 0.0), own), 0.0), sub.f32(own, mean)
+    once, twice = fold_add.f32(d, 0.0, i % m), fold_add.f32(square(d), 0.0, i % m)
+    piece = max.f32(add.f32(twice, mul.f32(by, add.f32(add.f32(once, once), mul.f32(by, terms)))), 0.0)
+    return fold_add.f32(select.f32(lt.f32(twice, INF), piece, add.f32(twice, abs.f32(sub.f32(once, mean)))), 0.0, i // m)
+
+
+ROWS = [option(fold_add.f32(there(exp.f32(sub.f32(a, fold_max.f32(there(a, -INF), -INF, i))), 0.0), 0.0, i), exponentials(there), free=m, when=when)
+        for there, when in (EVERY, FIRST)]
+ROWS += [option(fold_add.f32(there(square(sub.f32(a, mean)), 0.0), 0.0, i), squares(there, mean), free=m, when=when & fixed(y, i) & nonnegative(y))
+         for there, when in (EVERY, FIRST) for mean in (of(fold_add.f32(there(a, 0.0), 0.0, i), y) for of in (mul.f32, div.f32))]
+
+OPTIONS = ROWS + SCANS + PARTS

@@ -310,11 +310,12 @@ static void set_reduced(FuseWork *w, const FusePos *space, const FusePos *kept, 
 
 /* Are the terms of a reduction of the kernel relative to a number that follows from i, as squares of x - mean are? Rows
  * in pieces are read once for both, however long they are (src/plan/reductions.md). */
-static bool is_base(const FuseWork *w, const FuseKernel *k, const HloInstruction *i)
+static bool is_base(FuseWork *w, const FuseKernel *k, const HloInstruction *i)
 {
+    if (!w->bases) w->bases = gr_bases(w->cx, w->arena, w->c);
     for (uint32_t j = 0; j < k->members.n; j++) {
         const HloInstruction *x = w->c->instructions[k->members.items[j]];
-        if (x->opcode == HLO_REDUCE && hlo_base_of_rows(w->c, x) == i) return true;
+        if (w->bases[x->id] == i) return true;
     }
     return false;
 }

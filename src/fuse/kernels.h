@@ -52,6 +52,7 @@ typedef struct FuseWork {
     struct FuseReach *reach; /* [n_reach] by kernel: for which it waits */
     uint32_t n_reach;
     uint32_t *seen, *seen_kernel, stamp; /* of a walk */
+    const HloInstruction **bases; /* gr_bases of the computation; NULL: nobody has asked */
     double *most, *sum;      /* [id] of a cone: elements that its users need at their own index, and at others */
     const FuseHow *how;      /* of FuseGiven */
     bool (*agrees)(struct FuseWork *w, uint32_t x, uint32_t y); /* that two kernels become one; NULL: it always does */

@@ -30,6 +30,7 @@ typedef struct {
     const Array *order; /* of the variables of terms; NULL: as they are read */
     bool products;      /* terms are those of a dot */
     enum { PLAIN, OF_WINDOWS, OF_SCAN } kind; /* which folds are reductions of windows */
+    const GrParts *parts; /* NULL: there are none */
     const Array *whole; /* of an option: the variables of all terms, which its folds have, whatever a term depends on */
 } Build;
 
@@ -133,6 +134,41 @@ static Array integers(Build *m, IrRef r, ScType t)
 static ScType type_for(const Build *m, IrRef index)
 {
     return ir_within(m->g, index, INT32_MIN, INT32_MAX) ? SC_I32 : SC_I64;
+}
+
+/* --- parts -------------------------------------------------------------------------------------------------------- */
+/* An array over another range than its parts, as parts; the last one padded. */
+static Array parted(Build *m, Array x, IrRef fill, IrRef part)
+{
+    HloBuilder *b = m->b;
+    const uint32_t own = (uint32_t)ir_at(m->g, m->parts->of.variable)->imm;
+    const uint32_t slow = (uint32_t)ir_at(m->g, part)->imm, fast = (uint32_t)ir_at(m->g, m->parts->of.fast)->imm;
+    const Array along = {.n = 1, .var = {own}};
+    if (x.x && !x.n) x.x = over(m, x, &along), x.n = 1, x.var[0] = own;
+    const int64_t at = x.x ? place(&x, own) : -1;
+    if (at < 0 || x.n == HLO_RANK_LIMIT || place(&x, slow) >= 0) return nothing;
+    HloPadding *pads = WBB_NEW_N(b->arena, HloPadding, x.n);
+    int64_t dims[HLO_RANK_LIMIT];
+    Array out = {.n = x.n + 1};
+    pads[at].high = extent(m, slow) * extent(m, fast) - extent(m, own);
+    for (uint32_t d = 0; d < x.n; d++) out.var[d + (d > at)] = d == at ? slow : x.var[d];
+    out.var[at + 1] = fast;
+    dims_of(m, &out, dims);
+    if (pads[at].high) x.x = hlo_new_pad(b, x.x, array_of(m, fill).x, pads);
+    else if (x.x->opcode == HLO_RESHAPE) x.x = x.x->operands[0]; /* of one a reshape is one, too */
+    out.x = hlo_new_reshape(b, x.x, out.n, dims);
+    return out;
+}
+
+/* Which terms there are is an array like any other: of true, padded by false. */
+static Array in_parts(Build *m, IrRef r)
+{
+    const IrNode n = *ir_at(m->g, r);
+    for (uint32_t k = 0; m->parts && k < m->parts->nodes.n; k++)
+        if (m->parts->nodes.items[k] == r)
+            return parted(m, array_of(m, m->parts->values.items[k]), n.a[2], m->parts->parts.items[k]);
+    if (!m->parts || r != m->parts->there) return nothing;
+    return parted(m, (Array){.x = hlo_new_bits(m->b, SC_PRED, 1)}, ir_const(m->g, n.type, 0), m->parts->of.slow);
 }
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
@@ -255,12 +291,21 @@ static Array renumbered(Build *m, HloInstruction *x, const IrRef *index)
     Dimension d;
     for (uint32_t k = s->rank; k-- > 0; step *= s->dims[k]) terms[k] = (IrTerm){.coefficient = step, .ref = index[k]};
     if (!dimension_of(m, rw_sum(m->graph->rw, 0, terms, s->rank), &d)) return nothing;
-    return sliced(m, hlo_new_reshape(m->b, x, 1, &step), &d);
+    int64_t n = 1, dims[HLO_RANK_LIMIT];
+    for (uint32_t k = 0; k < d.n; k++) n *= dims[k] = extent(m, d.var[k]);
+    if (n != step || d.start || d.step != 1) return sliced(m, hlo_new_reshape(m->b, x, 1, &step), &d);
+    Array out = {.n = d.n};
+    for (uint32_t k = 0; k < d.n; k++) out.var[k] = d.var[k];
+    out.x = hlo_new_reshape(m->b, x, d.n, dims);
+    return out;
 }
 
 /* only_moves: no gather */
-static Array read_of(Build *m, const IrNode *n, bool only_moves)
+static Array read_of(Build *m, IrRef read, bool only_moves)
 {
+    const Array parts = in_parts(m, read);
+    if (parts.x) return parts;
+    const IrNode *n = ir_at(m->g, read);
     HloInstruction *x = hlo_mapped(m->b, m->graph->c->instructions[IR_CALLEE(n->imm)]);
     IrRef index[HLO_RANK_LIMIT];
     Dimension d[HLO_RANK_LIMIT];
@@ -291,8 +336,12 @@ static Array operation(Build *m, const IrNode *n, ScType t)
         const bool small = index && type_for(m, n->a[0]) == SC_I32 && type_for(m, n->a[arity - 1]) == SC_I32;
         const ScType wide = small ? SC_I32 : SC_I64;
         operands[k] = index ? integers(m, n->a[k], wide) : array_of(m, n->a[k]);
-        if (!operands[k].x || !join(&out, &operands[k])) return nothing;
+        if (!operands[k].x) return nothing;
+        if (m->whole && operands[k].n > out.n) out = operands[k]; /* terms stand as the array does that they read */
     }
+    out.x = NULL;
+    for (uint32_t k = 0; k < arity; k++)
+        if (!join(&out, &operands[k])) return nothing;
     put_in_order(m, &out);
     for (uint32_t k = 0; k < arity; k++) x[k] = over(m, operands[k], &out);
     const HloShape *s = hlo_make_array(m->b->arena, t, x[0]->shape->rank, x[0]->shape->dims);
@@ -434,36 +483,6 @@ static Array scanned(Build *m, const IrNode *n)
     return reduced(m, n, x, init.x, along, p.offset < 0 ? "before" : "piece");
 }
 
-/* An array over digits, whose last number is no element of what is read: the elements, and padding. */
-static Array padded(Build *m, const IrNode *n)
-{
-    HloBuilder *b = m->b;
-    const IrRefs variables = ir_variables(m->g, b->arena, n->a[0], rw_marks(m->graph->rw));
-    if (!ir_is_const(m->g, n->a[2])) return nothing;
-    for (uint32_t k = 0; k < variables.n; k++) {
-        IrRef value = n->a[1], condition = n->a[0];
-        GrWindow w;
-        const uint32_t fast = (uint32_t)ir_at(m->g, variables.items[k])->imm;
-        if (!gr_find_window(b->arena, m->graph, fast, &value, &condition, &w)) continue;
-        if (w.dilation != 1 || w.step != extent(m, fast) || !gr_bound(m->graph, condition, &w, 1) || w.low) continue;
-        const IrRef own = ir_var(m->g, ir_var_new(m->g, "z", IR_LOOP, 0, w.high - 1, 0));
-        const Array x = array_of(m, gr_replaced(b->arena, m->graph, value, &w.number, &own, 1));
-        const Array with = array_of(m, n->a[2]);
-        const int64_t at = x.x ? place(&x, (uint32_t)ir_at(m->g, own)->imm) : -1;
-        if (at < 0 || x.n == HLO_RANK_LIMIT || place(&x, w.variable) >= 0) return nothing;
-        HloPadding *pads = WBB_NEW_N(b->arena, HloPadding, x.n);
-        int64_t dims[HLO_RANK_LIMIT];
-        Array out = {.n = x.n + 1};
-        pads[at].high = extent(m, (uint32_t)ir_at(m->g, w.number)->imm) - w.high;
-        for (uint32_t d = 0; d < x.n; d++) out.var[d + (d > at)] = d == at ? w.variable : x.var[d];
-        out.var[at + 1] = fast;
-        dims_of(m, &out, dims);
-        out.x = hlo_new_reshape(b, hlo_new_pad(b, x.x, with.x, pads), out.n, dims);
-        return out;
-    }
-    return nothing;
-}
-
 static Array folded(Build *m, const IrNode *n, ScType t)
 {
     HloBuilder *b = m->b;
@@ -476,7 +495,7 @@ static Array folded(Build *m, const IrNode *n, ScType t)
     Array out = {0}, all = term;
     if (!term.x || !init.x || init.n) return nothing;
     if (!join(&all, &ranges)) return nothing;
-    const bool inner = m->whole && sc_op_info[ir_at(m->g, n->a[0])->op].combiner == OP_NONE;
+    const bool inner = m->whole && ranges.n && place(m->whole, ranges.var[0]) != 0;
     if (inner && all.n < m->whole->n) all = *m->whole;
     int64_t reduced[HLO_RANK_LIMIT];
     uint32_t n_reduced = 0;
@@ -518,15 +537,13 @@ static Array make(Build *m, IrRef r)
     if (gr_place_of(m->graph, r)) { /* what is the same at all values of a range may stand outside of it */
         const IrRefs variables = ir_variables(m->g, m->b->arena, r, rw_marks(m->graph->rw));
         const IrRef read = own_read(m, r, &variables);
-        const Array there = read ? read_of(m, ir_at(m->g, read), true) : nothing;
+        const Array there = read ? read_of(m, read, true) : nothing;
         if (there.x) return there;
     }
-    if (n.op == OP_CALL) return read_of(m, &n, false);
+    if (n.op == OP_CALL) return read_of(m, r, false);
     if (n.op == OP_IDX) return integers(m, n.a[0], t);
-    if (m->kind == OF_SCAN && n.op == OP_SELECT) {
-        const Array made = padded(m, &n);
-        if (made.x) return made;
-    }
+    const Array parts = in_parts(m, r);
+    if (parts.x) return parts;
     if (sc_op_info[n.op].combiner != OP_NONE) {
         const Array made = m->kind == OF_WINDOWS ? windowed(m, &n) : m->kind == OF_SCAN ? scanned(m, &n) : nothing;
         return made.x || m->kind == OF_WINDOWS ? made : folded(m, &n, t);
@@ -597,12 +614,13 @@ static const Array *order_of(const Build *m, const GrDef *d)
 static const Array *whole_of(const Build *m, const GrDef *d, IrRef value)
 {
     Array *out = WBB_NEW(m->b->arena, Array);
-    while (value) {
-        const IrNode *n = ir_at(m->g, value);
-        const bool fold = sc_op_info[n->op].combiner != OP_NONE;
-        const IrNode *v = fold ? ir_at(m->g, n->a[2]) : n;
-        if (fold && v->op == OP_VAR) out->var[out->n++] = (uint32_t)v->imm;
-        value = fold || n->op == OP_CVT ? n->a[0] : 0;
+    IrRefs nodes = {0};
+    WBB_PUSH(m->b->arena, &nodes, value);
+    ir_gather(m->g, m->b->arena, &nodes, rw_marks(m->graph->rw));
+    for (uint32_t k = nodes.n; k-- > 0;) { /* operands stand before their users */
+        const IrNode *n = ir_at(m->g, nodes.items[k]);
+        const Array ranges = sc_op_info[n->op].combiner != OP_NONE ? ranges_of(m, n) : nothing;
+        if (!join(out, &ranges)) return out;
     }
     for (uint32_t k = 0; k < d->i->shape->rank; k++) {
         const IrNode *v = ir_at(m->g, d->at[k]);
@@ -639,6 +657,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     const GrDef *d = &of->graph->defs[i->id];
     if (i->opcode == HLO_DOT && d->form == GR_FOLD) m.order = order_of(&m, d), m.products = true;
     const GrDigits digits = of->digits ? of->digits[i->id] : (GrDigits){0};
+    if (of->parts) m.parts = &of->parts[i->id];
     if (of->of_option && i->opcode == HLO_REDUCE_WINDOW) m.kind = digits.variable ? OF_SCAN : OF_WINDOWS;
     if (of->of_option && m.kind == PLAIN) m.whole = whole_of(&m, d, of->value[i->id]);
     Array at = {0};
@@ -651,7 +670,7 @@ static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
     if (m.kind == OF_SCAN) m.order = &at;
     const IrRefs own = {.items = d->at, .n = i->shape->rank};
     const IrRef read = own_read(&m, of->value[i->id], &own);
-    Array x = read ? read_of(&m, ir_at(m.g, read), true) : nothing;
+    Array x = read ? read_of(&m, read, true) : nothing;
     if (!x.x) x = array_of(&m, of->value[i->id]);
     for (uint32_t k = 0; k < x.n; k++) assert(place(&at, x.var[k]) >= 0);
     *changes->made += x.x != NULL;

@@ -114,6 +114,9 @@ void gr_apply(WbbArena *a, GrGraph *x);
  * of none; by id, 0: none). with: as in gr_arrays; counted: it counts what fires, and says not only what is disabled */
 const HloModule *gr_option(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *numbers, RwCx *with,
                            bool counted);
+/* By id, of sums of a row whose terms are relative to another fold of it, as ROWS of patterns/arrays.py has them: that
+ * fold. Both are in parts of the same size, or neither is. NULL: of others. */
+const HloInstruction **gr_bases(WbbCx *cx, WbbArena *a, const HloComputation *c);
 /* arrays.c: the same module where products of matrices in fusions are sums, too: of a fusion whose kernel is not for
  * tensor cores. with: says what is disabled. */
 const HloModule *gr_sums(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *with);

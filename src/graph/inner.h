@@ -9,11 +9,20 @@ typedef struct {
     IrRef variable, slow, fast; /* 0: none */
 } GrDigits;
 
+/* Terms in parts that are made of arrays over one range. */
+typedef struct {
+    GrDigits of; /* that range, and a part and a place in it */
+    IrRef there; /* which terms there are; 0: all */
+    /* Of a read, or select(there, .., number): what is there, over that range, and the part that it is read in. */
+    IrRefs nodes, values, parts;
+} GrParts;
+
 /* Definitions of a computation that rules changed. */
 typedef struct {
     GrGraph *graph; /* NULL: none are, and `value` is not there */
     IrRef *value;   /* by id: the element at the definition's index; 0: it is as it was */
     GrDigits *digits; /* by id; NULL: of none */
+    GrParts *parts;   /* by id; NULL: of none */
     uint32_t n;
     bool of_option; /* the order of a fold's terms is another, and not the one that its name stands for */
 } GrChanged;

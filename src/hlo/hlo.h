@@ -184,15 +184,13 @@ typedef enum {
 } HloScope;
 
 /* What keeps a pass from being rules about terms of src/graph; normalise.c has a sentence for each. */
-typedef enum { HLO_UNSAID, HLO_IS_RULES, HLO_NO_ELEMENT, HLO_OF_TEXT, HLO_OF_WHOLES, HLO_OF_PLAN } HloPassKind;
+typedef enum { HLO_UNSAID, HLO_IS_RULES, HLO_NO_ELEMENT, HLO_OF_TEXT, HLO_OF_WHOLES } HloPassKind;
 
 typedef struct {
     const char *name;
     HloScope scope;
     uint32_t needs, makes, ends; /* forms of the module: what it must have, what it has and what not after it */
-    const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m); /* NULL, without `split`: src/graph does it */
-    /* HLO_FOR_FUSION, in place of `run`: numbers: [computation][instruction], 0: it stays what it is */
-    const HloModule *(*split)(WbbCx *cx, WbbArena *a, const HloModule *m, const uint32_t *const *numbers);
+    const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m); /* NULL: src/graph does it */
     const char *what, *because; /* a sentence each; because: why it stands there */
     HloPassKind kind;
 } HloPass;
@@ -203,19 +201,7 @@ void hlo_put_passes(WbbBuf *out);                                 /* a paragraph
 const HloPass *hlo_find_pass(const char *name);                   /* NULL: there is none */
 /* verified; NULL: no such pass */
 const HloModule *hlo_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name);
-/* The same of a pass with `split`, and then what no output needs is removed. */
-const HloModule *hlo_run_split(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name,
-                               const uint32_t *const *numbers);
 const HloModule *hlo_normalise(WbbCx *cx, WbbArena *a, const HloModule *m); /* runs all passes that are for all */
-
-/* normalise_rows.c: of s, whose terms are relative to a number of their row, exp(x - c) or (x - c)^2: the reduction of
- * x that pieces of s start from, in the same computation; NULL: s has other terms. Pass `rows` splits both into the
- * same number of pieces of the slowest reduced dimension. Any other sum or maximum of f32 may be split, too. */
-enum { HLO_ROW_VECTOR = 8 }; /* elements of 16 bits of an access: pieces along neighbours have whole ones */
-/* Elements of the dimension that is split: the slowest reduced one, and `run` dimensions as one from that on. */
-int64_t hlo_split_length(const HloInstruction *i, uint32_t *slowest, uint32_t *run);
-const HloInstruction *hlo_base_of_rows(const HloComputation *c, const HloInstruction *s);
-bool hlo_may_split_rows(const HloInstruction *i);
 
 /* module.c */
 HloFusion hlo_fusion(WbbCx *cx, const HloModule *m); /* declines unless there is exactly one */
@@ -313,6 +299,8 @@ HloEpilogue hlo_epilogue_of(WbbArena *a, const HloComputation *call);
 void hlo_decline_features(WbbCx *cx, const HloModule *m);
 
 /* terms.c */
+/* Of a reduction in parts: elements of its slowest reduced dimension, and `run` dimensions as one from that on. */
+int64_t hlo_split_length(const HloInstruction *i, uint32_t *slowest, uint32_t *run);
 double hlo_terms(WbbArena *a, const HloInstruction *i); /* that are folded for an element; 0: it is no fold */
 bool hlo_is_term(const HloInstruction *i, uint32_t k);  /* of a fold: has operand k terms, or what they begin with? */
 /* Elements of operand k, of what is no fold, that one evaluation of each element of i needs, over elements of i; -1:

@@ -164,7 +164,5 @@ const HloModule *hlo_pass_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);    
 const HloModule *hlo_pass_stacked(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_stacked.c */
 const HloModule *hlo_pass_equal(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_equal.c */
 const HloModule *hlo_pass_results(WbbCx *cx, WbbArena *a, const HloModule *m);
-const HloModule *hlo_split_rows(WbbCx *cx, WbbArena *a, const HloModule *m,            /* normalise_rows.c */
-                                const uint32_t *const *pieces);
 
 #endif

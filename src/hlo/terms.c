@@ -71,6 +71,16 @@ double hlo_needed(const HloInstruction *i, uint32_t k, double n, double terms, b
     return *same ? n : share > 0 ? n * share : 1;
 }
 
+int64_t hlo_split_length(const HloInstruction *i, uint32_t *slowest, uint32_t *run)
+{
+    const HloShape *s = i->operands[0]->shape;
+    int64_t n = 1;
+    *slowest = s->rank, *run = 0;
+    for (uint32_t k = 0; k < i->n_dimensions; k++) *slowest = WBB_MIN(*slowest, (uint32_t)i->dimensions[k]);
+    for (uint32_t d = *slowest; d < s->rank && hlo_is_reduced(i, d); d++) n *= s->dims[d], ++*run;
+    return n;
+}
+
 /* --- scans -------------------------------------------------------------------------------------------------------- */
 /* Cumulative sums, products, maxima, from either end: along one dimension the windows are prefixes of the operand, or
  * suffixes, and each has at most one element more than the one before; in all others they are of one element. Then each

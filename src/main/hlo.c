@@ -1,5 +1,5 @@
 /* hlo.c: `hlo FILE.hlo`: parsed, verified and printed; with --pass one pass between, with --normalise all of them, with
- * --row-pieces and --option what plans may then make of it. With --time instead what reading costs. */
+ * --option what plans may then make of it. With --time instead what reading costs. */
 #include "graph/graph.h"
 #include "hlo/hlo.h"
 #include "main/main.h"
@@ -12,27 +12,8 @@ typedef struct {
     Words files;
     const char *pass, *assume;
     bool normalise, time, passes;
-    uint64_t row_pieces, option;
+    uint64_t option;
 } HloOptions;
-
-/* Into so many pieces what may be split into them (src/plan/cut_rows.c decides that by price). */
-static const HloModule *split_rows(WbbCx *cx, WbbArena *a, const HloModule *m, int64_t pieces)
-{
-    const uint32_t **all = WBB_NEW_N(a, const uint32_t *, m->n_computations + 1);
-    for (uint32_t c = 0; c < m->n_computations; c++) {
-        const HloComputation *of = m->computations[c];
-        uint32_t *numbers = WBB_NEW_N(a, uint32_t, of->n_instructions + 1);
-        all[c] = numbers;
-        for (uint32_t n = 0; n < of->n_instructions; n++) {
-            const HloInstruction *s = of->instructions[n], *base = hlo_base_of_rows(of, s);
-            int64_t slowest = INT64_MAX;
-            for (uint32_t k = 0; base && k < s->n_dimensions; k++) slowest = WBB_MIN(slowest, s->dimensions[k]);
-            const int64_t size = base ? s->operands[0]->shape->dims[slowest] : 0;
-            if (size > pieces) numbers[n] = numbers[base->id] = (uint32_t)pieces;
-        }
-    }
-    return hlo_run_split(cx, a, m, "rows", all);
-}
 
 /* Each fold that an option takes with this number (a plan has one for each of those that it asks about). */
 static const HloModule *take_options(WbbCx *cx, WbbArena *a, const HloModule *m, uint32_t number)
@@ -77,11 +58,10 @@ static WbbStatus hlo(const Call *call)
         const HloModule *m = modules[k];
         const HloScope scope = o->pass ? hlo_find_pass(o->pass)->scope : HLO_FOR_ALL;
         const bool arrays = o->pass && !strcmp(o->pass, "arrays"); /* the last one of every compile */
-        if (arrays || o->normalise || o->row_pieces || o->option)
+        if (arrays || o->normalise || o->option)
             m = gr_normalise(cx, a, m, NULL);
         else if (scope != HLO_FOR_ALL) m = hlo_normalise(cx, a, m);
         if (o->pass && !arrays) m = gr_run_pass(cx, a, m, o->pass);
-        if (o->row_pieces > 1) m = split_rows(cx, a, m, (int64_t)o->row_pieces);
         if (o->option) m = take_options(cx, a, m, (uint32_t)o->option);
         if (k) wbb_put(&b, "\n// -----\n\n");
         hlo_print(&b, m);
@@ -94,7 +74,7 @@ static const char *pass_names(WbbArena *a)
 {
     WbbBuf b = wbb_buf(a);
     for (const HloPass *p = hlo_passes; p->name; p++)
-        if (!p->split && (p->kind != HLO_IS_RULES || p->scope != HLO_FOR_FUSION) && hlo_find_pass(p->name) == p)
+        if ((p->kind != HLO_IS_RULES || p->scope != HLO_FOR_FUSION) && hlo_find_pass(p->name) == p)
             wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
     return b.text;
 }
@@ -105,9 +85,6 @@ static const Option options[] = {
     {FLAG("--passes", HloOptions, passes, "print the passes in their order, with what each needs, makes and ends, and why")},
     {WORD("--pass", HloOptions, pass, "NAME", "run one pass; one for modules or plans after all those of every compile"), .choices = {.list = pass_names}},
     {FLAG("--normalise", HloOptions, normalise, "run all passes, as every compile does")},
-    {NUMBER("--row-pieces", HloOptions, row_pieces, "N",
-            "after all passes, reduce rows that are read again in N pieces, as plans of long ones do"),
-     .most = UINT32_MAX},
     {NUMBER("--option", HloOptions, option, "N",
             "after all passes, take options of patterns/arrays.py, with N for their number, of all folds that have one"),
      .most = UINT32_MAX},

@@ -105,11 +105,6 @@ static void begin(Pieces *c, const HloModule *m)
     *c->best = c->any ? t.made : without_plan(c, c->sums);
 }
 
-static PipePlanned split(const Pieces *c, const PipePlanned *of, const char *pass, const uint32_t *const *numbers)
-{
-    return as_written(c, hlo_run_split(c->cx, c->arena, of->module, pass, numbers));
-}
-
 static bool not_possible(Pieces *c, const char *why)
 {
     c->tried->why = why;
@@ -127,13 +122,20 @@ static bool make_matrices(Pieces *c)
     return possible || c->follows || not_possible(c, "no kernel for tensor cores computes it");
 }
 
+/* Folds with options that have these numbers. */
+static bool make_option(Pieces *c, const uint32_t *const *numbers)
+{
+    const HloModule *made = gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false);
+    c->rows = numbers;
+    if (made == c->best->module) return not_possible(c, "no rule says what it may be");
+    c->made = as_written(c, made);
+    return true;
+}
+
 static bool make_scans(Pieces *c)
 {
     const uint32_t **numbers = numbers_of(c, plan_scan_pieces);
-    if (!numbers) return not_possible(c, "it has no long scan of few rows");
-    c->rows = numbers;
-    c->made = as_written(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
-    return true;
+    return numbers ? make_option(c, numbers) : not_possible(c, "it has no long scan of few rows");
 }
 
 /* Where the first ones have a launch of their own. */
@@ -141,8 +143,7 @@ static bool make_windows(Pieces *c)
 {
     const uint32_t **numbers = numbers_of(c, plan_window_first);
     if (!numbers) return not_possible(c, "it has no large window");
-    c->rows = numbers;
-    c->made = as_written(c, gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false));
+    if (!make_option(c, numbers)) return false;
     if (c->made.plan.n_kernels > c->best->plan.n_kernels) return true;
     return not_possible(c, "the first windows have no launch of their own");
 }
@@ -150,10 +151,9 @@ static bool make_windows(Pieces *c)
 static bool make_pieces(Pieces *c)
 {
     uint32_t *pieces = numbers_for(c, c->best);
-    if (!plan_row_pieces(c->arena, &c->best->plan, c->target, pieces))
+    if (!plan_row_pieces(c->cx, c->arena, &c->best->plan, c->target, pieces))
         return not_possible(c, "it has no long rows that are read again");
-    c->made = split(c, c->best, "rows", for_body(c, c->best, pieces));
-    return true;
+    return make_option(c, for_body(c, c->best, pieces));
 }
 
 /* Of as many blocks as take the least. */

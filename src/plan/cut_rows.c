@@ -7,8 +7,10 @@
  *
  *     softmax f32[1,1048576]   one launch, a cluster of 8 SMs: 30.3 us   maxima; sums; quotients: 12.5 us
  *
- * Or into how many pieces the rows are split first (hlo/normalise_rows.c): then one launch reads a piece once for both.
+ * Or into pieces of how many terms the rows are split first (ROWS of patterns/arrays.py): then one launch reads a piece
+ * once for both.
  */
+#include "graph/graph.h"
 #include "plan/work.h"
 
 uint32_t plan_cut_rows(const PlanRange *shared, const TgTarget *t, const HloInstruction **found)
@@ -31,11 +33,13 @@ uint32_t plan_cut_rows(const PlanRange *shared, const TgTarget *t, const HloInst
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
-/* Into how many pieces: the fewest of equal size of which a block holds one, and each SM has a block or more; where no
- * number divides the row so, as of 50,257 elements, the fewest of which the last one is shorter. Of rows whose elements
- * are neighbours in memory, those of a piece begin at a vector if those of a row do; of columns, a block has those side
- * by side that are a run of memory. Rows that cannot fill the machine have the most pieces. 0: into none. */
-static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
+enum { VECTOR = 8 }; /* elements of 16 bits of an access: pieces along neighbours have whole ones */
+
+/* Terms of a piece. Pieces are the fewest of equal size of which a block holds one, and each SM has a block or more;
+ * where no number divides the row so, as of 50,257 elements, the fewest of which the last one is shorter. Of rows whose
+ * elements are neighbours in memory, those of a piece begin at a vector if those of a row do; of columns, a block has
+ * those side by side that are a run of memory. Rows that cannot fill the machine have the most pieces. 0: none. */
+static uint32_t piece_of(const HloInstruction *i, const TgTarget *t)
 {
     const HloShape *s = i->operands[0]->shape;
     uint32_t slowest, run;
@@ -48,18 +52,23 @@ static uint32_t pieces_of(const HloInstruction *i, const TgTarget *t)
     const int64_t all = hlo_elements(s), side = tg_tuned(t, "rows.side");
     if (n * faster < tg_tuned(t, "rows.long")) return 0;
     const int64_t each = WBB_MIN(inner / faster, side) * faster; /* elements of a block for each of n */
-    const int64_t vector = inner == 1 && n % HLO_ROW_VECTOR == 0 ? HLO_ROW_VECTOR : 1;
+    const int64_t vector = inner == 1 && n % VECTOR == 0 ? VECTOR : 1;
     const int64_t least = tg_tuned(t, "rows.least");
     const int64_t first = WBB_MAX(lay_up(n * each, tg_tuned(t, "rows.piece")), 2);
     int64_t pieces = first;
     int64_t unequal = 0;
     for (; pieces < n && n / pieces * each >= least; pieces++) {
         if (all / (n / pieces * each) < (int64_t)t->sms) continue;
-        if (n % (pieces * vector) == 0) return (uint32_t)pieces;
+        if (n % (pieces * vector) == 0) return (uint32_t)(n / pieces * faster);
         if (!unequal && n % pieces) unequal = pieces;
     }
-    return (uint32_t)(unequal || pieces == first ? unequal : pieces - 1);
+    if (!unequal && pieces > first) unequal = pieces - 1;
+    if (!unequal) return 0;
+    const int64_t whole = n % unequal && inner == 1 ? VECTOR : 1;
+    return (uint32_t)(lay_up(lay_up(n, unequal), whole) * whole * faster);
 }
+
+static bool may_split(const HloInstruction *i) { return hlo_reduces(i, HLO_ADD) || hlo_reduces(i, HLO_MAXIMUM); }
 
 /* Other reductions of the same terms' shape that need no result of those that are split: their pieces are the same
  * blocks', in the same launch, as a sum of gradients beside the maximum of a row. Where a later one reads the terms
@@ -80,19 +89,20 @@ static void add_others(WbbArena *a, const HloComputation *body, uint32_t *pieces
     }
     for (uint32_t n = 0; n < body->n_instructions; n++) {
         const HloInstruction *i = body->instructions[n];
-        if (!pieces[n] && hlo_may_split_rows(i) && plan_same_space(first, i)) pieces[n] = pieces[first->id];
+        if (!pieces[n] && may_split(i) && plan_same_space(first, i)) pieces[n] = pieces[first->id];
     }
 }
 
-bool plan_row_pieces(WbbArena *a, const Plan *p, const TgTarget *t, uint32_t *pieces)
+bool plan_row_pieces(WbbCx *cx, WbbArena *a, const Plan *p, const TgTarget *t, uint32_t *pieces)
 {
     const HloComputation *body = p->fusion->body;
     const LayChoice *choice = p->n_kernels && p->kernels[0].n_ranges ? p->kernels[0].ranges[0].choice : NULL;
     bool any = false;
     if (p->n_kernels == 1 && (!choice || lay_level_size(&choice->best[0].layout, LAY_LOOP) == 1)) return false;
+    const HloInstruction **bases = gr_bases(cx, a, body);
     for (uint32_t n = 0; n < body->n_instructions; n++) {
-        const HloInstruction *s = body->instructions[n], *m = hlo_base_of_rows(body, s);
-        const uint32_t k = m && hlo_elements(s->operands[0]->shape) ? pieces_of(s, t) : 0;
+        const HloInstruction *s = body->instructions[n], *m = bases[n];
+        const uint32_t k = m ? piece_of(s, t) : 0;
         if (k) pieces[m->id] = pieces[n] = k, any = true;
     }
     if (any) add_others(a, body, pieces);

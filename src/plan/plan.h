@@ -416,9 +416,9 @@ double plan_us(WbbArena *a, const Plan *p, const TgTarget *t); /* the time of a 
 /* The time that a plan of a strategy must stay under, to save what its row says of us microseconds. shared: of the one
  * range of the plan that takes them; NULL: it is another plan. */
 double plan_to_beat(const TgStrategy *row, const PlanRange *shared, double us);
-/* cut_rows.c: into how many pieces the long rows of a plan that reads them again may be split (pass `rows`): by id of
+/* cut_rows.c: of how many terms pieces of the long rows of a plan that reads them again may be (gr_option): by id of
  * the body's instructions. Returns whether there are any. */
-bool plan_row_pieces(WbbArena *a, const Plan *p, const TgTarget *t, uint32_t *pieces);
+bool plan_row_pieces(WbbCx *cx, WbbArena *a, const Plan *p, const TgTarget *t, uint32_t *pieces);
 /* The kernels of two plans become those of p, which has buffers: outputs of the first are the last parameters of the
  * second, whose outputs are those of p. */
 void plan_join(WbbArena *a, Plan *p, const Plan *first, const Plan *second);

@@ -195,14 +195,26 @@ IrRef rw_step(RwCx *rw, RwPhase phase, IrRef root, uint32_t *rule)
     return result;
 }
 
+static IrRef option(RwCx *rw, IrRef root, int64_t number, uint32_t *rule)
+{
+    rw->given = number;
+    const IrRef made = rw_step(rw, RW_OPTIONS, root, rule);
+    rw->given = 0;
+    return made;
+}
+
 IrRef rw_option(RwCx *rw, IrRef root, int64_t number)
 {
     uint32_t rule;
-    rw->given = number;
-    const IrRef made = rw_step(rw, RW_OPTIONS, root, &rule);
-    rw->given = 0;
+    const IrRef made = option(rw, root, number, &rule);
     if (made) rw_record(rw, rw->index, rule, root, made);
     return made;
+}
+
+uint32_t rw_option_of(RwCx *rw, IrRef root, int64_t number)
+{
+    uint32_t rule;
+    return option(rw, root, number, &rule) ? rule : RW_FOLDED;
 }
 
 IrRef rw_make(RwCx *rw, ScOp op, IrType type, uint32_t flags, IrRef a, IrRef b, IrRef c, uint64_t imm)

@@ -42,6 +42,7 @@ void rw_choices(IrKernel *k); /* choices.c: a select that another one has decide
 void rw_arrays(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n);
 /* What the first option makes of a fold with a number that a plan gives, its indices as the rule has them; 0: none. */
 IrRef rw_option(RwCx *rw, IrRef root, int64_t number);
+uint32_t rw_option_of(RwCx *rw, IrRef root, int64_t number); /* the rule that it would be; RW_FOLDED: none */
 uint8_t *rw_marks(RwCx *rw); /* by ref, for ir_gather: all 0, and so again; good until nodes are made */
 /* In each root nodes are replaced, from[k] by to[k]; indices are in normal form. */
 void rw_replace(RwCx *rw, WbbArena *a, IrRef *roots, uint32_t n_roots, const IrRef *from, const IrRef *to, uint32_t n);
