@@ -80,16 +80,15 @@ def scan(fold, op, t, zero, e, before=lt.index(i // m, n // m), own=le.index(i %
     return option(fold[t](select[t](outside, zero, a), b, i), right, free=m, when=base if when is None else base & when)
 
 
-def exps(own=lambda v: max.f32(v, -1.0), factor=lambda x, y: mul.f32(x, y), when=(k >= 1024)):
+def exps(own, factor):
     most, number = fold_max.f32(a, -INF, i), own(fold_max.f32(a, -INF, i % m))
     piece = fold_add.f32(exp.f32(sub.f32(a, number)), 0.0, i % m)
     return option(fold_add.f32(exp.f32(sub.f32(a, most)), 0.0, i), fold_add.f32(factor(piece, exp.f32(sub.f32(number, most))), 0.0, i // m), free=m,
-                  when=counts(i, k) & (k % m == 0) & when & rescales)
+                  when=counts(i, k) & (k % m == 0) & (k >= 1024) & rescales)
 
 
 OPTIONS = [
-    exps(own=lambda v: max.f32(add.f32(v, 2.0), -2.0**100), when=(k >= 2**20)),                              # a number is any that is near
-    exps(own=lambda v: max.f32(v, -2.0**100), factor=lambda x, y: mul.f32(y, x)),
+    exps(own=lambda v: max.f32(add.f32(v, 2.0), -2.0**100), factor=lambda x, y: mul.f32(y, x)),              # a number is any that is near
     scan(fold_add, add, f32, -0.0, 0.0, when=regroups),
     scan(fold_add, add, i32, 0, 0, own=lt.index(i % m, n % m + 1)),
     scan(fold_bxor, bxor, u32, 0, 0, before=lt.index(i // m * m, n - n % m)),
