@@ -87,10 +87,10 @@ static const Field TgTune_fields[] = {PLAIN(TgTune, name), PLAIN(TgTune, bits), 
                                       PLAIN(TgTune, optional), PLAIN(TgTune, off)};
 STRUCT(TgTune);
 static const Field TgStrategy_fields[] = {
-    PLAIN(TgStrategy, name), PLAIN(TgStrategy, at), PLAIN(TgStrategy, taken), PLAIN(TgStrategy, save),
-    PLAIN(TgStrategy, full_rates), PLAIN(TgStrategy, fewer), PLAIN(TgStrategy, launches), PLAIN(TgStrategy, first), PLAIN(TgStrategy, parts), PLAIN(TgStrategy, tested),
-    PLAIN(TgStrategy, needed), PLAIN(TgStrategy, because), PLAIN(TgStrategy, file), PLAIN(TgStrategy, line),
-    PLAIN(TgStrategy, off)};
+    PLAIN(TgStrategy, name), PLAIN(TgStrategy, at), PLAIN(TgStrategy, taken), PLAIN(TgStrategy, rival),
+    PLAIN(TgStrategy, save), PLAIN(TgStrategy, full_rates), PLAIN(TgStrategy, fewer), PLAIN(TgStrategy, launches),
+    PLAIN(TgStrategy, first), PLAIN(TgStrategy, parts), PLAIN(TgStrategy, tested), PLAIN(TgStrategy, needed),
+    PLAIN(TgStrategy, because), PLAIN(TgStrategy, file), PLAIN(TgStrategy, line), PLAIN(TgStrategy, off)};
 STRUCT(TgStrategy);
 static const Field TgRate_fields[] = {PLAIN(TgRate, name), PLAIN(TgRate, unit), PLAIN(TgRate, value),
                                       PLAIN(TgRate, low), PLAIN(TgRate, high), PLAIN(TgRate, source),
