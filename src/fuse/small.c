@@ -92,18 +92,16 @@ static bool is_near(const Small *s, const FuseKernel *k)
     return false;
 }
 
-/* Does anything but members of these kernels need it? */
+/* Does anything but members of these kernels need it? They have the stamp. */
 static bool is_needed(const FuseWork *w, uint32_t id, const FuseKernel *x, const FuseKernel *y)
 {
     if (w->c->instructions[id] == w->c->root) return true;
     for (uint32_t u = w->first[id]; u < w->first[id + 1]; u++) {
-        bool inside = false;
-        for (uint32_t k = 0; k < x->members.n + y->members.n && !inside; k++)
-            inside = w->users[u] == (k < x->members.n ? x->members.items[k] : y->members.items[k - x->members.n]);
-        if (!inside || w->roles[w->users[u]] == FUSE_NOTHING) return true;
-        for (uint32_t k = 0; k < w->uses[w->users[u]].n; k++) { /* another kernel may compute the user, too */
-            const uint32_t of = fuse_find(w, w->uses[w->users[u]].items[k].kernel);
-            if (&w->kernels.items[of] != x && &w->kernels.items[of] != y) return true;
+        const uint32_t user = w->users[u];
+        if (w->seen[user] != w->stamp || w->roles[user] == FUSE_NOTHING) return true;
+        for (uint32_t k = 0; k < w->uses[user].n; k++) { /* another kernel may compute the user, too */
+            const FuseKernel *of = &w->kernels.items[fuse_find(w, w->uses[user].items[k].kernel)];
+            if (of != x && of != y) return true;
         }
     }
     return false;
@@ -112,8 +110,12 @@ static bool is_needed(const FuseWork *w, uint32_t id, const FuseKernel *x, const
 static FuseKernel both(FuseWork *w, const FuseKernel *x, const FuseKernel *y)
 {
     FuseKernel all = {.across = x->across || y->across};
-    for (uint32_t k = 0; k < x->members.n; k++) WBB_PUSH(w->arena, &all.members, x->members.items[k]);
-    for (uint32_t k = 0; k < y->members.n; k++) WBB_PUSH(w->arena, &all.members, y->members.items[k]);
+    w->stamp++;
+    for (uint32_t k = 0; k < x->members.n + y->members.n; k++) {
+        const uint32_t id = k < x->members.n ? x->members.items[k] : y->members.items[k - x->members.n];
+        w->seen[id] = w->stamp;
+        WBB_PUSH(w->arena, &all.members, id);
+    }
     for (uint32_t k = 0; k < x->roots.n + y->roots.n; k++) {
         const uint32_t id = k < x->roots.n ? x->roots.items[k] : y->roots.items[k - x->roots.n];
         if (is_needed(w, id, x, y)) WBB_PUSH(w->arena, &all.roots, id);
@@ -135,11 +137,11 @@ static const char *name_of(const FuseWork *w, uint32_t k) { return item(w, &w->k
 static bool merge(Small *s, uint32_t x, uint32_t y)
 {
     FuseWork *w = s->w;
-    const double of_x = seconds(s, x), of_y = seconds(s, y);
-    if (of_x <= 0 || !may_become_one(w, x, y)) return false;
+    const double of_x = seconds(s, x), of_y = seconds(s, y), least = (of_x + of_y) * w->rates->small_save;
+    if (of_x <= 0 || of_y <= least || !may_become_one(w, x, y)) return false; /* all of y is too little to save */
     const FuseKernel all = both(w, &w->kernels.items[x], &w->kernels.items[y]);
     const double one = fuse_kernel_seconds(w, &all);
-    if (one <= 0 || one > (of_x + of_y) * (1 - w->rates->small_save)) return false;
+    if (one <= 0 || one > of_x + of_y - least) return false;
     if (w->explain)
         wbb_putf(w->explain, "  the kernel of %s becomes part of that of %s: %.2f us for %.2f us\n", name_of(w, y),
                  name_of(w, x), one * 1e6, (of_x + of_y) * 1e6);
