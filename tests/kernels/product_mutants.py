@@ -88,15 +88,15 @@ ENTRY e {{
 {COMBINERS}
 f {{
   a = bf16[20,64] parameter(0)
-  b = bf16[64,168] parameter(1)
-  d = f32[20,168] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  s = f32[20,168] abs(d)
+  b = bf16[64,328] parameter(1)
+  d = f32[20,328] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  s = f32[20,328] abs(d)
   zero = f32[] constant(0)
   ROOT l = f32[20] reduce(s, zero), dimensions={{1}}, to_apply=add
 }}
 ENTRY e {{
   a = bf16[20,64] parameter(0)
-  b = bf16[64,168] parameter(1)
+  b = bf16[64,328] parameter(1)
   ROOT y = f32[20] fusion(a, b), kind=kCustom, calls=f
 }}
 """,
@@ -108,6 +108,7 @@ EQUAL: Dict[Tuple[str, str, str], str] = {
     ("depth", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
     ("copies", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
     ("*", "constant", "shfl.sync.bfly.b32 %r, %r, 2, 31, -1 -> shfl.sync.bfly.b32 %r, %r, 3, 31, -1"): "the other two lanes have the same after the first step",
+    ("blocks", "predicate", "@!%p bra $L__BB0_1 -> @%p bra $L__BB0_1"): "the other lanes of a row store the same",
     ("blocks", "mask", "setp.eq.b32 %p, %r, 0 -> setp.eq.b32 %p, %r, 1"): "the second lane of a row stores the same, or the second thread draws",
     ("warps", "comparison", "setp.eq.b32 %p, %r, 0 -> setp.ne.b32 %p, %r, 0"): "the other lanes of a row store the same",
     ("warps", "predicate", "@!%p bra $L__BB0_1 -> @%p bra $L__BB0_1"): "the other lanes of a row store the same",
