@@ -102,6 +102,7 @@ ENTRY e {{
 """,
 }
 
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r, %r, %r, %r}, {%r, %r, %r, %r}, {%r, %r}, {%r, %r, %r, %r}"
 # kernel, kind, the changed instruction as ptx_mutants.py writes it without numbers of registers, as patterns: why the kernel is right all the same
 EQUAL: Dict[Tuple[str, str, str], str] = {
     ("*", "*", "mov.b32 %r, 0 -> mov.b32 %r, 1"): "the least subnormal in place of 0",
@@ -109,6 +110,10 @@ EQUAL: Dict[Tuple[str, str, str], str] = {
     ("copies", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
     ("*", "constant", "shfl.sync.bfly.b32 %r, %r, 2, 31, -1 -> shfl.sync.bfly.b32 %r, %r, 3, 31, -1"): "the other two lanes have the same after the first step",
     ("blocks", "predicate", "@!%p bra $L__BB0_1 -> @%p bra $L__BB0_1"): "the other lanes of a row store the same",
+    ("blocks", "comparison", "setp.eq.b32 %p, %r, 0 -> setp.ne.b32 %p, %r, 0"): "the other lanes of a row store the same",
+    ("blocks", "initial value", "mov.b32 %r, -2147483648 -> mov.b32 %r, -1610612736"): "1e-19 in place of 0",
+    ("blocks", "lanes", f"{MMA} -> {MMA}"): "columns of a row in another order, of which the sum is the same",
+    ("blocks", "loop bound", "setp.le.s32 %p, %r, 5 -> setp.le.s32 %p, %r, 6"): "a round in which no lane has a block",
     ("blocks", "mask", "setp.eq.b32 %p, %r, 0 -> setp.eq.b32 %p, %r, 1"): "the second lane of a row stores the same, or the second thread draws",
     ("warps", "comparison", "setp.eq.b32 %p, %r, 0 -> setp.ne.b32 %p, %r, 0"): "the other lanes of a row store the same",
     ("warps", "predicate", "@!%p bra $L__BB0_1 -> @%p bra $L__BB0_1"): "the other lanes of a row store the same",
