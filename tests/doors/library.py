@@ -60,7 +60,7 @@ def check_examples(build: Path, folder: Path) -> None:
     for compiler, standard, source, wanted in [
             ("cc", "-std=c11", "scale.c", ["run: 0 wrong elements, y[3][2] = 1", "check: 524288 elements, 0 outside their bounds, 0 faults",
                                            "bound by dram"]),
-            ("cc", "-std=c11", "program.c", ["2 kernels, 1 library call; ", "step 1: library dot makes product, 32768 bytes\n", "run: 0 wrong elements",
+            ("cc", "-std=c11", "program.c", ["2 kernels, 1 library call; ", "step 1: library dot, bias makes sum, 32768 bytes\n", "run: 0 wrong elements",
                                              "check: 2 kernels judged, 0 elements outside their bounds; of the results 0 of 8192", " us in 2 launches"]),
             ("c++", "-std=c++17", "softmax.cpp", ["rows sum to 1 within 1e-5", "GPU: declined: no_gpu: no_such_driver.so",
                                                   "matmul.hlo:4:21: declined: library"])]:
