@@ -42,6 +42,7 @@ static int64_t align_of_set(const PlanWalk *w, uint32_t first, const uint32_t *s
     int64_t low = 0, high = 0, rows = MAX_ALIGN;
     for (uint32_t k = 0; k < w->loads.n; k++) {
         const int64_t by = set_of[k] == set ? shift_of(w, k, first) : 0;
+        if (by == LAY_FAR) return x->align; /* near others of the set, not the first */
         low = WBB_MIN(low, by), high = WBB_MAX(high, by);
     }
     for (uint32_t d = 0; d < w->n_space; d++)
