@@ -88,7 +88,7 @@ def exps(own, factor):
 
 
 OPTIONS = [
-    exps(own=lambda v: max.f32(add.f32(v, 2.0), -2.0**100), factor=lambda x, y: mul.f32(y, x)),              # a number is any that is near
+    exps(own=lambda v: max.f32(add.f32(v, 2.0), -(2 - 2**-23)*2.0**127), factor=lambda x, y: mul.f32(y, x)),  # a number is any that is near
     scan(fold_add, add, f32, -0.0, 0.0, when=regroups),
     scan(fold_add, add, i32, 0, 0, own=lt.index(i % m, n % m + 1)),
     scan(fold_bxor, bxor, u32, 0, 0, before=lt.index(i // m * m, n - n % m)),

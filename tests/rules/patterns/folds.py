@@ -237,6 +237,7 @@ ROWS = [                                          # where inf, -inf and nan lie;
     exps(own=lambda v: min.f32(v, MOST)),
     exps(own=lambda v: min.f32(v, -MOST)),
     exps(own=lambda v: max.f32(v, 0.0)),
+    exps(own=lambda v: max.f32(v, -2.0**100)),                                                                 # rows of less than that
     exps(own=lambda v: kept(add.f32(v, 200.0))),
     exps(of=c, when=ROW & fixed(c, i)),                                                                        # -inf, where others are more
     exps(factor=lambda k, c: exp.f32(sub.f32(c, k))),
