@@ -34,19 +34,6 @@ static bool is_shorter(FuseWork *w, const FuseKernel *k, double launches)
     return !k->into && !k->fixed && k->space.known && memory_time(w, k) < launches * w->rates->launch;
 }
 
-static FuseIds both(WbbArena *a, const FuseIds *x, const FuseIds *y)
-{
-    FuseIds all = {0};
-    for (uint32_t k = 0; k < x->n; k++) WBB_PUSH(a, &all, x->items[k]);
-    for (uint32_t k = 0; k < y->n; k++) WBB_PUSH(a, &all, y->items[k]);
-    return all;
-}
-
-static const char *name_of(const FuseWork *w, const FuseKernel *k)
-{
-    return w->c->instructions[k->roots.items[0]]->name;
-}
-
 /* Is one kernel sure to take less time than two, or do prices say so? */
 static bool agrees(FuseWork *w, uint32_t x, uint32_t y)
 {
@@ -54,15 +41,14 @@ static bool agrees(FuseWork *w, uint32_t x, uint32_t y)
     double two = 0, one = 0;
     if (!is_shorter(w, a, 1) || !is_shorter(w, b, 1)) {
         if (!w->how) return false;
-        const FuseKernel all = {.members = both(w->arena, &a->members, &b->members), .across = a->across || b->across,
-                                .roots = both(w->arena, &a->roots, &b->roots)};
+        const FuseKernel all = fuse_both(w, a, b);
         const double of_a = fuse_kernel_seconds(w, a), of_b = of_a > 0 ? fuse_kernel_seconds(w, b) : 0;
         two = of_a + of_b, one = of_b > 0 ? fuse_kernel_seconds(w, &all) : 0;
         if (one <= 0 || one > two * (1 - w->rates->beside_save)) return false;
     }
     if (!w->explain) return true;
-    wbb_putf(w->explain, "  the kernels of %s and %s, which do not need each other, become one", name_of(w, a),
-             name_of(w, b));
+    wbb_putf(w->explain, "  the kernels of %s and %s, which do not need each other, become one",
+             fuse_kernel_name(w, x), fuse_kernel_name(w, y));
     if (two > 0) wbb_putf(w->explain, ": %.2f us for %.2f us", one * 1e6, two * 1e6);
     wbb_put(w->explain, "\n");
     return true;

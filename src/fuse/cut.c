@@ -331,7 +331,7 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
 {
     const uint32_t n = c->n_instructions + 1;
     FuseGiven given = {WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n), WBB_NEW_N(a, bool, n * FUSE_CHOICES),
-                       gr_sight(cx, a), NULL};
+                       gr_sight(cx, a), fuse_loop_of(c), NULL};
     WbbBuf text = wbb_buf(a), *explain = how->explain ? &text : NULL;
     FuseGrouping g = fuse_group(cx, a, c, &how->rates, &given, explain);
     while (mark_apart(cx, c, &g, how, given.apart) || mark_refused(cx, c, &g, how, given.alone)) {

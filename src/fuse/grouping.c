@@ -13,12 +13,6 @@
 
 
 /* --- reasons ------------------------------------------------------------------------------------------------------ */
-/* A kernel's name: that of its first output. */
-static const char *name_of(const FuseWork *w, uint32_t kernel)
-{
-    return w->c->instructions[w->kernels.items[fuse_find(w, kernel)].roots.items[0]]->name;
-}
-
 static void say(FuseWork *w, const HloInstruction *i, const char *format, ...) WBB_PRINTF(3, 4);
 static void say(FuseWork *w, const HloInstruction *i, const char *format, ...)
 {
@@ -308,7 +302,7 @@ static void merge_all(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
         bool merged = false;
         for (uint32_t j = 0; j < out.n && !merged; j++) {
             FuseUse *x = &out.items[j];
-            const char *name = name_of(w, x->kernel), *other = name_of(w, y->kernel);
+            const char *name = fuse_kernel_name(w, x->kernel), *other = fuse_kernel_name(w, y->kernel);
             const char *why = fuse_merge(w, x->kernel, y->kernel, &x->pos, &y->pos);
             merged = !why;
             if (merged) say(w, i, "the kernels of %s and %s, which need it, become one", name, other);
@@ -401,12 +395,13 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
     const FuseKernel *k = &w->kernels.items[fuse_find(w, u->kernel)];
     if (is_of_loop(w, i)) return true;
     if (is_last(i) || k->members.n >= w->rates->members) {
-        say(w, i, "not in the kernel of %s: %s", name_of(w, u->kernel),
+        say(w, i, "not in the kernel of %s: %s", fuse_kernel_name(w, u->kernel),
             is_last(i) ? "nothing follows it in a kernel" : "that has as many operations as it may have");
         return false;
     }
     if (i->opcode == HLO_REDUCE && k->fixed) {
-        say(w, i, "not in the kernel of %s: an update that waits for it would not be in place", name_of(w, u->kernel));
+        say(w, i, "not in the kernel of %s: an update that waits for it would not be in place",
+            fuse_kernel_name(w, u->kernel));
         return false;
     }
     if (i->opcode == HLO_REDUCE && !choose(w, i, FUSE_INTO, true)) return false;
@@ -415,7 +410,7 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
                                         : fuse_share(w, fuse_find(w, u->kernel), i, &u->pos);
         if (!why) return true;
         if (!is_small(w, i)) {
-            say(w, i, "not in the kernel of %s: %s", name_of(w, u->kernel), why);
+            say(w, i, "not in the kernel of %s: %s", fuse_kernel_name(w, u->kernel), why);
             return false;
         }
     }
@@ -432,7 +427,7 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
     const bool yes = is_free(i) || more <= memory;
     if (i->opcode == HLO_REDUCE ? yes : choose(w, i, FUSE_INTO, yes)) return true;
     say(w, i, "not in the kernel of %s: elements that %s would compute again take %.2f us, memory %.2f us",
-        name_of(w, u->kernel), work * w->rates->slot < chain ? "one thread" : "it", more * 1e6, memory * 1e6);
+        fuse_kernel_name(w, u->kernel), work * w->rates->slot < chain ? "one thread" : "it", more * 1e6, memory * 1e6);
     return false;
 }
 
@@ -473,7 +468,7 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
         kernels = kernels_of(w, &n);
     }
     if (!n.memory && kernels.n == 1 && goes_into(w, i, &n)) {
-        say(w, i, "in the kernel of %s", name_of(w, n.uses.items[0].kernel));
+        say(w, i, "in the kernel of %s", fuse_kernel_name(w, n.uses.items[0].kernel));
         w->roles[i->id] = FUSE_INLINE;
         fuse_compute(w, i, &n);
         return;
@@ -496,7 +491,7 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
     if (may && (alone || joins != UINT32_MAX)) put_point(w, i, FUSE_LEAVE);
     w->roles[i->id] = FUSE_ROOT;
     if (joins != UINT32_MAX) {
-        say(w, i, "left in memory by the kernel of %s", name_of(w, joins));
+        say(w, i, "left in memory by the kernel of %s", fuse_kernel_name(w, joins));
         leave_in(w, i, joins, &n);
     } else {
         say(w, i, "a kernel of its own%s", n.memory ? ": memory must hold it" : "");
@@ -566,7 +561,7 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     w.seen_kernel = WBB_NEW_N(scratch, uint32_t, n + 1);
     w.most = WBB_NEW_N(scratch, double, n + 1), w.sum = WBB_NEW_N(scratch, double, n + 1);
     w.atoms.arena = scratch, w.atoms.sight = given->sight;
-    w.runs = fuse_loop_of(c);
+    w.runs = given->runs;
     fuse_find_users(w.arena, w.c, &w.first, &w.users);
     fuse_find_loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);

@@ -441,6 +441,25 @@ FuseGroup fuse_group_of(FuseWork *w, WbbArena *a, const FuseKernel *k)
     return g;
 }
 
+static FuseIds joined(WbbArena *a, const FuseIds *x, const FuseIds *y)
+{
+    FuseIds all = {0};
+    for (uint32_t k = 0; k < x->n; k++) WBB_PUSH(a, &all, x->items[k]);
+    for (uint32_t k = 0; k < y->n; k++) WBB_PUSH(a, &all, y->items[k]);
+    return all;
+}
+
+FuseKernel fuse_both(FuseWork *w, const FuseKernel *x, const FuseKernel *y)
+{
+    return (FuseKernel){.members = joined(w->arena, &x->members, &y->members), .across = x->across || y->across,
+                        .roots = joined(w->arena, &x->roots, &y->roots)};
+}
+
+const char *fuse_kernel_name(const FuseWork *w, uint32_t kernel)
+{
+    return w->c->instructions[w->kernels.items[fuse_find(w, kernel)].roots.items[0]]->name;
+}
+
 double fuse_kernel_seconds(FuseWork *w, const FuseKernel *k)
 {
     WbbArena *scratch = wbb_arena_new(w->cx);

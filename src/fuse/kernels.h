@@ -88,6 +88,9 @@ bool fuse_leaves_rows(FuseWork *w, uint32_t kernel, const HloInstruction *i, con
 void fuse_find_loops(FuseWork *w);
 
 FuseGroup fuse_group_of(FuseWork *w, WbbArena *a, const FuseKernel *k);
+/* All that both compute and leave. */
+FuseKernel fuse_both(FuseWork *w, const FuseKernel *x, const FuseKernel *y);
+const char *fuse_kernel_name(const FuseWork *w, uint32_t kernel); /* that of its first output */
 double fuse_kernel_seconds(FuseWork *w, const FuseKernel *k); /* by w->how; 0: they are not known */
 
 /* beside.c: makes one of kernels that do not need each other. */

@@ -108,6 +108,7 @@ typedef struct {
     bool *apart; /* [id] those of rows and of columns of an array that are not in one kernel */
     bool *other; /* [id * FUSE_CHOICES + choice] choices that are made the other way than the walk would */
     GrSight *sight; /* of the computation, and of loops in it */
+    const HloInstruction *runs; /* fuse_loop_of */
     const FuseHow *beside; /* what kernels take; NULL: those become one beside each other that are sure to gain by it */
 } FuseGiven;
 /* explain: takes a line for each decision; may be NULL. */

@@ -107,19 +107,16 @@ static bool is_needed(const FuseWork *w, uint32_t id, const FuseKernel *x, const
     return false;
 }
 
+/* The kernel that both become: it leaves what others need. */
 static FuseKernel both(FuseWork *w, const FuseKernel *x, const FuseKernel *y)
 {
-    FuseKernel all = {.across = x->across || y->across};
+    FuseKernel all = fuse_both(w, x, y);
+    uint32_t n = 0;
     w->stamp++;
-    for (uint32_t k = 0; k < x->members.n + y->members.n; k++) {
-        const uint32_t id = k < x->members.n ? x->members.items[k] : y->members.items[k - x->members.n];
-        w->seen[id] = w->stamp;
-        WBB_PUSH(w->arena, &all.members, id);
-    }
-    for (uint32_t k = 0; k < x->roots.n + y->roots.n; k++) {
-        const uint32_t id = k < x->roots.n ? x->roots.items[k] : y->roots.items[k - x->roots.n];
-        if (is_needed(w, id, x, y)) WBB_PUSH(w->arena, &all.roots, id);
-    }
+    for (uint32_t k = 0; k < all.members.n; k++) w->seen[all.members.items[k]] = w->stamp;
+    for (uint32_t k = 0; k < all.roots.n; k++)
+        if (is_needed(w, all.roots.items[k], x, y)) all.roots.items[n++] = all.roots.items[k];
+    all.roots.n = n;
     return all;
 }
 
@@ -131,8 +128,6 @@ static bool may_become_one(FuseWork *w, uint32_t x, uint32_t y)
     return !fuse_waits_through(w, x, y) && !fuse_waits_through(w, y, x);
 }
 
-static const char *name_of(const FuseWork *w, uint32_t k) { return item(w, &w->kernels.items[k].roots, 0)->name; }
-
 /* Makes kernel y a part of x, if one takes less time. */
 static bool merge(Small *s, uint32_t x, uint32_t y)
 {
@@ -143,8 +138,8 @@ static bool merge(Small *s, uint32_t x, uint32_t y)
     const double one = fuse_kernel_seconds(w, &all);
     if (one <= 0 || one > of_x + of_y - least) return false;
     if (w->explain)
-        wbb_putf(w->explain, "  the kernel of %s becomes part of that of %s: %.2f us for %.2f us\n", name_of(w, y),
-                 name_of(w, x), one * 1e6, (of_x + of_y) * 1e6);
+        wbb_putf(w->explain, "  the kernel of %s becomes part of that of %s: %.2f us for %.2f us\n",
+                 fuse_kernel_name(w, y), fuse_kernel_name(w, x), one * 1e6, (of_x + of_y) * 1e6);
     fuse_append(w, y, x);
     FuseKernel *k = &w->kernels.items[x];
     for (uint32_t r = 0; r < k->roots.n; r++) w->roles[k->roots.items[r]] = FUSE_INLINE;
