@@ -25,7 +25,7 @@ enum { SUM_F32 = 68, SUM_F64 = 70, NOT_TURNED = 0, TURNED = 1, ANY_ALGORITHM = -
 
 #define MEMBER(NAME, PARAMETERS) int(*NAME) PARAMETERS;
 struct GpuBlas {
-    BLAS_FUNCTIONS(MEMBER)
+    BLAS_FUNCTIONS(MEMBER) /* first, as gpu_blas_library fills them */
     const GpuContext *context;
     void *library, *handle;
 };
@@ -62,7 +62,7 @@ static const char *setting(const char *name)
 }
 
 /* The system's cuBLAS calls the system's driver. */
-void *gpu_blas_library(const char *variable, const char *const *names)
+static void *open_library(const char *variable, const char *const *names)
 {
     const char *chosen = setting(variable);
     void *found = NULL;
@@ -70,6 +70,19 @@ void *gpu_blas_library(const char *variable, const char *const *names)
     if (setting("WARPBURG_LIBCUDA")) return NULL;
     for (; !found && *names; names++) found = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
     return found;
+}
+
+void *gpu_blas_library(const char *variable, const char *const *names, const char *const *functions, void *to)
+{
+    void *library = open_library(variable, names);
+    for (size_t k = 0; library && functions[k]; k++) {
+        void *at = dlsym(library, functions[k]);
+        memcpy((char *)to + k * sizeof at, &at, sizeof at);
+        if (at) continue;
+        dlclose(library);
+        library = NULL;
+    }
+    return library;
 }
 
 static void create(WbbCx *cx, void *arg)
@@ -84,20 +97,11 @@ GpuBlas *gpu_blas_open(WbbCx *cx, WbbArena *a, const GpuContext *c)
     static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", NULL};
     GpuBlas *b = WBB_NEW(a, GpuBlas);
     b->context = c;
-    b->library = gpu_blas_library("WARPBURG_LIBCUBLAS", names);
+#define NAMED(NAME, PARAMETERS) #NAME,
+    static const char *const functions[] = {BLAS_FUNCTIONS(NAMED) NULL};
+#undef NAMED
+    b->library = gpu_blas_library("WARPBURG_LIBCUBLAS", names, functions, b);
     if (!b->library) return NULL;
-    bool all = true;
-    void *at;
-#define FIND(NAME, PARAMETERS)          \
-    at = dlsym(b->library, #NAME);      \
-    memcpy(&b->NAME, &at, sizeof at);   \
-    all = all && at;
-    BLAS_FUNCTIONS(FIND)
-#undef FIND
-    if (!all) {
-        dlclose(b->library);
-        return NULL;
-    }
     gpu_inside(cx, c, create, b);
     if (b->handle) return b;
     dlclose(b->library);

@@ -31,9 +31,10 @@ void gpu_blas_close(WbbCx *cx, GpuBlas *b);
 void gpu_multiply(WbbCx *cx, const GpuBlas *b, void *stream, const GpuProduct *p, uint64_t x, uint64_t y, uint64_t z);
 
 /* For cuBLASLt, too (blas_lt.c): cudaDataType of an HLO type, -1: cuBLAS is not asked; bytes of a number; the library
- * that an environment variable names, else the first of `names` that is found, else NULL. */
+ * that an environment variable names, else the first of `names` that is found, with its functions in order at `to`;
+ * NULL: there is none that has them all. Lists end with NULL. */
 int gpu_blas_type(const char *type);
 uint64_t gpu_blas_bytes(const char *type);
-void *gpu_blas_library(const char *variable, const char *const *names);
+void *gpu_blas_library(const char *variable, const char *const *names, const char *const *functions, void *to);
 
 #endif

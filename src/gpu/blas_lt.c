@@ -31,7 +31,7 @@ enum { EPILOGUE_NONE = 1, EPILOGUE_BIAS = 4 };                               /* 
 
 #define MEMBER(NAME, PARAMETERS) int(*NAME) PARAMETERS;
 struct GpuBlasLt {
-    LT_FUNCTIONS(MEMBER)
+    LT_FUNCTIONS(MEMBER) /* first, as gpu_blas_library fills them */
     const GpuContext *context;
     void *library, *handle;
 };
@@ -53,17 +53,12 @@ GpuBlasLt *gpu_blas_lt_open(WbbCx *cx, WbbArena *a, const GpuContext *c)
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", NULL};
     GpuBlasLt *b = WBB_NEW(a, GpuBlasLt);
     b->context = c;
-    b->library = gpu_blas_library("WARPBURG_LIBCUBLASLT", names);
+#define NAMED(NAME, PARAMETERS) #NAME,
+    static const char *const functions[] = {LT_FUNCTIONS(NAMED) NULL};
+#undef NAMED
+    b->library = gpu_blas_library("WARPBURG_LIBCUBLASLT", names, functions, b);
     if (!b->library) return NULL;
-    bool all = true;
-    void *at;
-#define FIND(NAME, PARAMETERS)          \
-    at = dlsym(b->library, #NAME);      \
-    memcpy(&b->NAME, &at, sizeof at);   \
-    all = all && at;
-    LT_FUNCTIONS(FIND)
-#undef FIND
-    if (all) gpu_inside(cx, c, create, b);
+    gpu_inside(cx, c, create, b);
     if (b->handle) return b;
     dlclose(b->library);
     return NULL;
