@@ -296,10 +296,9 @@ static int64_t iterations_of(const Check *c)
     for (uint32_t i = 0; i < c->p->n && most >= 0; i++)
         for (uint32_t s = 0; s < c->p->computations[i].n_steps && most >= 0; s++) {
             const ProgStep *x = &c->p->computations[i].steps[s];
+            const bool counted = x->kind == PROG_LOOP && x->iterations >= 0;
             for (uint32_t k = 0; k < x->n_calls && most >= 0; k++)
-                if (x->calls[k] == number) most = x->kind == PROG_LOOP ? WBB_MAX(most, x->iterations) : PROG_NONE;
-            if (x->kind == PROG_LOOP && x->iterations < 0 && x->n_calls && x->calls[x->n_calls - 1] == number)
-                most = PROG_NONE;
+                if (x->calls[k] == number) most = counted ? WBB_MAX(most, x->iterations) : PROG_NONE;
         }
     return most;
 }
