@@ -183,16 +183,13 @@ typedef enum {
     HLO_FOR_FUSION, /* a plan asks for it by name */
 } HloScope;
 
-/* What keeps a pass from being rules about terms of src/graph; normalise.c has a sentence for each. */
-typedef enum { HLO_UNSAID, HLO_IS_RULES, HLO_NO_ELEMENT, HLO_OF_TEXT, HLO_OF_WHOLES } HloPassKind;
-
 typedef struct {
     const char *name;
     HloScope scope;
     uint32_t needs, makes, ends; /* forms of the module: what it must have, what it has and what not after it */
     const HloModule *(*run)(WbbCx *cx, WbbArena *a, const HloModule *m); /* NULL: src/graph does it */
     const char *what, *because; /* a sentence each; because: why it stands there */
-    HloPassKind kind;
+    const char *rules, *stays; /* the file of the rules that it applies; or why it is C, a sentence */
 } HloPass;
 /* The one list of passes, in order; name NULL after the last. Where two have one name, --pass is the first. */
 extern const HloPass hlo_passes[];

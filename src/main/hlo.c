@@ -74,7 +74,7 @@ static const char *pass_names(WbbArena *a)
 {
     WbbBuf b = wbb_buf(a);
     for (const HloPass *p = hlo_passes; p->name; p++)
-        if ((p->kind != HLO_IS_RULES || p->scope != HLO_FOR_FUSION) && hlo_find_pass(p->name) == p)
+        if ((!p->rules || p->scope != HLO_FOR_FUSION) && hlo_find_pass(p->name) == p)
             wbb_putf(&b, "%s%s", p == hlo_passes ? "" : " ", p->name);
     return b.text;
 }
