@@ -1,6 +1,6 @@
 /* distinct.c: do the updates of a scatter reach different elements, and are its results the same in any order?
  *
- * Needs a scatter in canonical form (hlo/normalise_gather.c), whose indices are an array of rows, one for each update,
+ * Needs a scatter in canonical form (hlo/normalise_scatter.c), whose indices are an array of rows, one for each update,
  * and the graph of its computation. Leaves a proof: in some column, the integer is an index (start.c) that moves by at
  * least the size of the window from row to row, or the columns are constants that lie so far apart. An index beyond the
  * operand is left out, which harms nothing.

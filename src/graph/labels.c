@@ -1,6 +1,6 @@
 /* labels.c: scatters of one update into each row of an array of one number as a comparison with an iota.
  *
- * Needs: scatters in canonical form (normalise_gather.c). Leaves: where the operand is one number everywhere, and the
+ * Needs: scatters in canonical form (normalise_scatter.c). Leaves: where the operand is one number everywhere, and the
  * updates are single elements, one for each row, in the order of the rows, a select: the element whose place in the row
  * is the label's is combined with the row's update, all others are the operand. That no two updates meet, and that none
  * is of another row, follows from the columns of the indices: all but one are the numbers of the row. A label beyond

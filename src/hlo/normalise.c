@@ -24,7 +24,7 @@ enum {
     NORMED = 1 << 7,   /* batch-norms */
     SORTED = 1 << 8,   /* searches for the largest elements */
     TUPLES = 1 << 9,   /* elements of tuples whose operands are known */
-    ROWS = 1 << 10,    /* gathers and scatters but of rows of starts */
+    ROWS = 1 << 10,    /* scatters but of rows of starts */
     NORMAL = (1 << 11) - 1,
 };
 static const char *const forms[] = {"full", "flat", "whole", "inlined", "gathered", "mapped",
@@ -98,18 +98,14 @@ const HloPass hlo_passes[] = {
      "replaces reductions of arrays that are combined apart by one of each",
      "computations without calls show that they are; it makes a tuple",
      .stays = "a reduction of several arrays has several results, and a fold one"},
-    {"independent", HLO_FOR_ALL, INLINED | MAPPED, 0, TUPLES | ROWS, hlo_pass_independent,
+    {"independent", HLO_FOR_ALL, INLINED | MAPPED, 0, TUPLES, hlo_pass_independent,
      "replaces loops whose iterations need nothing of each other by arrays of all of them",
-     "bodies have their final operations, and what it makes of slices are gathers of any form",
+     "bodies have their final operations; it makes a tuple of the state",
      .stays = "that no iteration needs another one is known of a body as a whole, and the loop is gone then"},
     {"tuple", HLO_FOR_ALL, 0, TUPLES, 0, hlo_pass_tuple,
      "replaces elements of a tuple by the operands of that tuple",
      "after all passes that make tuples",
      .stays = "a tuple is several values, and a term one element"},
-    {"gather", HLO_FOR_ALL, GATHERED, 0, 0, hlo_pass_gather,
-     "makes gathers take rows of starts and return rows of whole windows",
-     "after all passes that make gathers",
-     .stays = "index maps read every form of a gather: nothing but the text needs one"},
     {"scatter", HLO_FOR_ALL, GATHERED, ROWS, 0, hlo_pass_scatter,
      "makes scatters take rows of starts and rows of whole windows",
      "after all passes that make scatters",

@@ -157,8 +157,7 @@ const HloModule *hlo_pass_short_sorts(WbbCx *cx, WbbArena *a, const HloModule *m
 const HloModule *hlo_pass_packed_sorts(WbbCx *cx, WbbArena *a, const HloModule *m);    /* normalise_packed.c */
 const HloModule *hlo_pass_first(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_first.c */
 const HloModule *hlo_pass_select_and_scatter(WbbCx *cx, WbbArena *a, const HloModule *m); /* normalise_window.c */
-const HloModule *hlo_pass_gather(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_gather.c */
-const HloModule *hlo_pass_scatter(WbbCx *cx, WbbArena *a, const HloModule *m);
+const HloModule *hlo_pass_scatter(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_scatter.c */
 const HloModule *hlo_pass_independent(WbbCx *cx, WbbArena *a, const HloModule *m);     /* normalise_independent.c */
 const HloModule *hlo_pass_hoist(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_hoist.c */
 const HloModule *hlo_pass_stacked(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_stacked.c */

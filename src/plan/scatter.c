@@ -3,7 +3,7 @@
  * Needs a plan with buffers, roots and the outputs that are updated in place; leaves for each scatter a kernel that
  * stores its operand, unless the operand has the output's memory, and one that combines the updates with it; then a
  * kernel for the outputs that are made of what scatters leave. A scatter works in the memory of an output, if an output
- * is its result, else in a temporary. The shape of a normalised scatter is in hlo/normalise_gather.c.
+ * is its result, else in a temporary. The shape of a normalised scatter is in hlo/normalise_scatter.c.
  *
  *     f32[10,5] scatter(p, indices, updates f32[24,2,3]), add
  *         =>   144 updates in the order of memory, atomic_add.f32, in place of p

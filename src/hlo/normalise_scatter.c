@@ -1,22 +1,22 @@
-/* normalise_gather: one canonical form of gather, and one of scatter.
+/* normalise_scatter: one canonical form of scatter.
  *
- * Needs: a verified HLO module. Leaves gathers and scatters with
- *   - indices [n,k]: row r is the r-th index, column d its start in dimension d of the operand: start_index_map={0,..},
- *     index_vector_dim=1, no batching dimensions;
- *   - results (of scatter: updates) [n, window]: the window has all dimensions of the operand, none collapsed:
- *     offset_dims={1,..,rank}.
- * Other forms become this one with transposes and reshapes around it, and with the columns of the indices reordered: a
+ * Needs: a verified HLO module. Leaves scatters with
+ *   - indices [n,k]: row r is the r-th index, column d its start in dimension d of the operand:
+ *     scatter_dims_to_operand_dims={0,..}, index_vector_dim=1, no batching dimensions;
+ *   - updates [n, window]: the window has all dimensions of the operand, none inserted: update_window_dims={1,..,rank}.
+ * Other forms become this one with transposes and reshapes before it, and with the columns of the indices reordered: a
  * dimension without an index that precedes one with an index gets a column of zeros, a batching dimension a column that
  * counts. The operand itself is not moved, so a scatter can still work in place. unique_indices is kept;
- * indices_are_sorted is kept if the columns are.
+ * indices_are_sorted is kept if the columns are. A gather has no such form: what it reads is an index of its operand,
+ * whatever its dimensions are called (index/access_start.c).
  *
- *     f32[5,6] gather(f32[3,6] x, s32[5] at), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
- *                                             index_vector_dim=1, slice_sizes={1,6}
- *         f32[5,1,6] gather(x, s32[5,1] reshape(at)), offset_dims={1,2}, .., slice_sizes={1,6}, then f32[5,6] reshape
+ *     f32[3,6] scatter(f32[3,6] x, s32[5] at, f32[5,6] u), update_window_dims={1}, inserted_window_dims={0},
+ *                      scatter_dims_to_operand_dims={0}, index_vector_dim=1
+ *         f32[3,6] scatter(x, s32[5,1] reshape(at), f32[5,1,6] reshape(u)), update_window_dims={1,2}, ..
  */
 #include "hlo/normalise.h"
 
-/* The roles of the index array's dimensions, for both operations. */
+/* The roles of the index array's dimensions. */
 typedef struct {
     HloInts map;              /* column k is a start in dimension map[k] of the operand */
     HloInts operand_batching, indices_batching;
@@ -99,69 +99,6 @@ static Indices canonical_indices(HloBuilder *b, HloInstruction *x, const Starts 
     return r;
 }
 
-/* gather ----------------------------------------------------------------------------------------------------------- */
-
-static bool gather_is_canonical(const HloInstruction *i, const HloGatherDims *d)
-{
-    const uint32_t rank = i->operands[0]->shape->rank;
-    return i->operands[1]->shape->rank == 2 && d->index_vector_dim == 1 && d->collapsed.n == 0 &&
-           d->operand_batching.n == 0 && hlo_counts_up(d->start_map, 0, d->start_map.n) &&
-           hlo_counts_up(d->offset, 1, rank);
-}
-
-/* Transforms the canonical result g into the result of i: dropped dimensions of the window go, the others move to
- * offset_dims. */
-static HloInstruction *original_result(HloBuilder *b, const HloInstruction *i, HloInstruction *g, const Indices *r,
-                                       const HloGatherDims *d)
-{
-    int64_t dims[HLO_RANK_LIMIT], order[HLO_RANK_LIMIT];
-    uint32_t n = 0, batch = 0, window = r->n_batch;
-    for (; n < r->n_batch; n++) dims[n] = r->batch[n];
-    for (uint32_t k = 0; k < d->slice_sizes.n; k++)
-        if (!hlo_holds(d->collapsed, k) && !hlo_holds(d->operand_batching, k)) dims[n++] = d->slice_sizes.items[k];
-    for (uint32_t k = 0; k < n; k++) order[k] = hlo_holds(d->offset, k) ? window++ : batch++;
-    assert(n == i->shape->rank);
-    (void)i;
-    return hlo_new_transpose(b, hlo_new_reshape(b, g, n, dims), order);
-}
-
-static HloInstruction *rewrite_gather(HloBuilder *b, const HloInstruction *i)
-{
-    if (i->opcode != HLO_GATHER) return NULL;
-    const HloGatherDims d = hlo_gather_dims(b->arena, i);
-    const HloShape *s = i->operands[0]->shape;
-    if (gather_is_canonical(i, &d) || s->rank == HLO_RANK_LIMIT) return NULL;
-    int64_t dims[HLO_RANK_LIMIT];
-    for (uint32_t k = 0; k < s->rank; k++) {
-        const bool gone = hlo_holds(d.collapsed, k) || hlo_holds(d.operand_batching, k);
-        if (gone && d.slice_sizes.items[k] != 1) return NULL; /* slice size 0 of an empty operand */
-        dims[k + 1] = d.slice_sizes.items[k];
-    }
-    const Starts starts = {d.start_map, d.operand_batching, d.indices_batching, d.index_vector_dim};
-    const Indices r = canonical_indices(b, hlo_mapped(b, i->operands[1]), &starts);
-    dims[0] = r.matrix->shape->dims[0];
-    HloInstruction *operands[] = {hlo_mapped(b, i->operands[0]), r.matrix};
-    HloInstruction *g = hlo_new(b, HLO_GATHER, hlo_make_array(b->arena, s->type, s->rank + 1, dims), 2, operands);
-    const HloInts none = count_up(b, 0, 0);
-    hlo_set_attributes(b, g,
-                       wbb_format(b->arena, "%s%s%s, index_vector_dim=1%s%s",
-                                  hlo_ints_attribute(b, "offset_dims", count_up(b, 1, s->rank)),
-                                  hlo_ints_attribute(b, "collapsed_slice_dims", none),
-                                  hlo_ints_attribute(b, "start_index_map", count_up(b, 0, r.k)),
-                                  hlo_ints_attribute(b, "slice_sizes", d.slice_sizes),
-                                  d.sorted && r.kept ? ", indices_are_sorted=true" : ""));
-    return original_result(b, i, g, &r, &d);
-}
-
-static bool gather_differs(WbbArena *a, const HloInstruction *i)
-{
-    if (i->opcode != HLO_GATHER) return false;
-    const HloGatherDims d = hlo_gather_dims(a, i);
-    return !gather_is_canonical(i, &d);
-}
-
-/* scatter ---------------------------------------------------------------------------------------------------------- */
-
 /* The operands of one scatter have the same dimensions. No window fits into an array without elements. */
 static bool scatters_into_nothing(const HloInstruction *i) { return hlo_elements(i->operands[0]->shape) == 0; }
 
@@ -196,7 +133,7 @@ static HloInstruction *window_rows(HloBuilder *b, HloInstruction *updates, const
     return hlo_new_reshape(b, hlo_new_transpose(b, updates, order), rank + 1, dims);
 }
 
-static HloInstruction *rewrite_scatter(HloBuilder *b, const HloInstruction *i)
+static HloInstruction *rewrite(HloBuilder *b, const HloInstruction *i)
 {
     if (i->opcode != HLO_SCATTER) return NULL;
     const HloScatterDims d = hlo_scatter_dims(b->arena, i);
@@ -223,29 +160,18 @@ static HloInstruction *rewrite_scatter(HloBuilder *b, const HloInstruction *i)
     return s;
 }
 
-static bool scatter_differs(WbbArena *a, const HloInstruction *i)
+static bool differs(WbbArena *a, const HloInstruction *i)
 {
     if (i->opcode != HLO_SCATTER) return false;
     const HloScatterDims d = hlo_scatter_dims(a, i);
     return scatters_into_nothing(i) || !hlo_scatters_rows(i, &d);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------ */
-
-static bool any(WbbArena *a, const HloModule *m, bool (*differs)(WbbArena *, const HloInstruction *))
-{
-    for (uint32_t c = 0; c < m->n_computations; c++)
-        for (uint32_t k = 0; k < m->computations[c]->n_instructions; k++)
-            if (differs(a, m->computations[c]->instructions[k])) return true;
-    return false;
-}
-
-const HloModule *hlo_pass_gather(WbbCx *cx, WbbArena *a, const HloModule *m)
-{
-    return any(a, m, gather_differs) ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_gather}) : m;
-}
-
 const HloModule *hlo_pass_scatter(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    return any(a, m, scatter_differs) ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite_scatter}) : m;
+    bool any = false;
+    for (uint32_t c = 0; c < m->n_computations; c++)
+        for (uint32_t k = 0; k < m->computations[c]->n_instructions && !any; k++)
+            any = differs(a, m->computations[c]->instructions[k]);
+    return any ? hlo_rewrite(cx, a, m, &(HloRewriter){.rewrite = rewrite}) : m;
 }
