@@ -132,13 +132,21 @@ static void put_stores(WbbBuf *b, const char *file, const PipeResult *r)
     else wbb_putf(b, "%s: %lld elements, each stored once\n", file, (long long)r->stored_elements);
 }
 
+/* Only once it is made: a module that no kernel computes is a program, and its folder may hold the last one. */
+static void write_bundle(WbbCx *cx, const Bundle *b, const char *folder)
+{
+    if (prog_is_folder(folder))
+        wbb_fail(cx, (WbbLoc){.file = folder}, "the folder holds a program, and a bundle would be mixed with it");
+    bd_write(cx, b, folder);
+}
+
 /* What asks for the bundle, its PTX and the report alone may come from the store. */
 static void one_bundle(WbbCx *cx, WbbArena *a, const CompileFile *f, PipeOptions *p, const char *text, size_t n)
 {
     const CompileOptions *o = f->o;
     p->comments = (o->emit || (!o->output && !o->explain)) && !p->lines;
     const PipeMade m = pipe_make(cx, a, p, f->file, text, n);
-    if (f->output) bd_write(cx, m.bundle, f->output);
+    if (f->output) write_bundle(cx, m.bundle, f->output);
     if (m.missing) wbb_note(cx, (WbbLoc){.file = f->file}, "no machine code: %s", m.missing);
     if (o->emit || (!o->output && !o->explain)) wbb_put(f->out, m.emitted);
     if (o->explain) wbb_put(f->out, m.explain);
@@ -166,7 +174,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileFile *f)
     PipeResult r;
     WbbBuf *b = f->out;
     pipe_compile(cx, a, &p, file, text, n, &r);
-    if (output && r.bundle) bd_write(cx, r.bundle, output);
+    if (output && r.bundle) write_bundle(cx, r.bundle, output);
     if (p.stage == PIPE_AT_CUBIN && !r.cubin.bytes)
         wbb_fail(cx, (WbbLoc){.file = file}, "--emit cubin: %s", r.cubin.missing);
     if (p.assemble && r.bundle && r.cubin.missing)
@@ -189,9 +197,21 @@ static void guarded_file(WbbCx *cx, void *arg)
 {
     CompileFile *f = arg;
     WbbArena *a = wbb_arena_new(cx);
-    if (f->output && prog_is_folder(f->output))
-        wbb_fail(cx, (WbbLoc){.file = f->output}, "the folder holds a program, and a bundle would be mixed with it");
     f->status = one_file(cx, a, f);
+    wbb_arena_free(a);
+}
+
+/* Of a module: whether a kernel can follow its plan shows where it is compiled. */
+static void guarded_trial(WbbCx *cx, void *arg)
+{
+    const CompileFile *f = arg;
+    WbbArena *a = wbb_arena_new(cx);
+    size_t n;
+    const char *text = main_read_hlo(cx, a, f->file, f->o->assume, &n);
+    PipeOptions p = pipe_options(cx, a, f->o);
+    p.stage = PIPE_AT_PTX;
+    PipeResult r;
+    pipe_compile(cx, a, &p, f->file, text, n, &r);
     wbb_arena_free(a);
 }
 
@@ -337,8 +357,9 @@ WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
         wbb_forget_since(cx, before);
     }
     if (!program) {
-        s = wbb_guard(cx, guarded_file, f);
-        program = s == WBB_DECLINED && kind != PROG_SINGLE;
+        s = prints_plan(f->o) && kind != PROG_SINGLE ? wbb_guard(cx, guarded_trial, f) : WBB_OK;
+        if (s == WBB_OK) s = wbb_guard(cx, guarded_file, f);
+        program = s == WBB_DECLINED && kind != PROG_SINGLE && !f->o->plan; /* a plan of a kernel asks for one */
         if (program) {
             wbb_forget_since(cx, before); /* why it is no kernel */
             wbb_note(cx, (WbbLoc){.file = f->file}, "no single kernel computes it: it is compiled as a program");
@@ -437,7 +458,7 @@ static WbbStatus run_file(const Call *call)
         wbb_forget_since(cx, before);
     }
     const WbbStatus compiled = wbb_guard(cx, guarded_text, &t);
-    if (compiled == WBB_DECLINED && kind != PROG_SINGLE) {
+    if (compiled == WBB_DECLINED && kind != PROG_SINGLE && !o->plan) {
         wbb_forget_since(cx, before);
         wbb_note(cx, (WbbLoc){.file = o->file}, "no single kernel computes it: it is run as a program");
         return run_program(call);
