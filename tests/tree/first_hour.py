@@ -1,4 +1,5 @@
-"""docs/first-hour.md: its commands and programs run, in order, and print what the page says. `..` in the page stands for anything.
+"""README.md and docs/first-hour.md: their commands and programs run, in order, and print what the page says. `..` in a page stands for anything;
+a text of HLO is a file with the name of its module.
 
 usage: first_hour.py BUILD
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Dict, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "first-hour.md"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "first-hour.md")
 
 
 def blocks(page: str) -> List[Tuple[str, str]]:
@@ -67,6 +68,41 @@ class Session:
         return ran.returncode, ran.stdout.rpartition(mark)[2] or ran.stdout
 
 
+def steps_of(page: List[Tuple[str, str]]) -> List[Tuple[str, str, str]]:
+    """What a page says to do: (how, what, what it prints)."""
+    steps = []
+    for i, (language, text) in enumerate(page):
+        if language == "console":
+            for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
+                command, _, wanted = part.partition("\n")
+                steps.append(("shell", command, wanted))
+        elif language == "hlo":
+            steps.append(("shell", f"cat > {text.split()[1]}.hlo <<'EOF'\n{text}EOF", ""))
+        elif language == "sh":
+            steps.append(("shell", text, ""))
+        elif language == "python" and re.match(r"# [\w/]+\.py:", text):  # lines of that file
+            steps.append(("shell", f"cat {text[2:].split(':')[0]}", text.partition("\n")[2]))
+        elif language == "python":
+            steps.append(("program", text, page[i + 1][1] if page[i + 1:] and page[i + 1][0] == "output" else ""))
+    return steps
+
+
+def follow(file: Path, s: Session) -> Tuple[int, int]:
+    """How many steps of a page passed and failed."""
+    passed = failed = 0
+    for how, what, wanted in steps_of(blocks(file.read_text())):
+        if "import jax" in what and not s.jax.exists():
+            print(f"skipped: a program that needs jax: {s.jax} is made by ./dev test --all")
+            continue
+        rc, said = s.shell(what) if how == "shell" else s.program(what)
+        line = missing(wanted, said)
+        good = rc == 0 and not line
+        passed, failed = passed + good, failed + (not good)
+        if not good:
+            print(f"{file.relative_to(ROOT)}: {what.strip()}\n  exit status {rc}, missing: {line or 'nothing'}; it printed\n{said[-2000:]}")
+    return passed, failed
+
+
 def main() -> int:
     build = Path(sys.argv[1]).resolve()
     passed = failed = 0
@@ -75,29 +111,10 @@ def main() -> int:
     except ImportError as e:
         print(f"skipped: programs in Python: {e}")
         return 0
-    page = blocks(PAGE.read_text())
-    with tempfile.TemporaryDirectory() as folder:
-        s = Session(build, folder)
-        steps: List[Tuple[str, str, str]] = []  # how, what, what it prints
-        for i, (language, text) in enumerate(page):
-            if language == "console":
-                for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
-                    command, _, wanted = part.partition("\n")
-                    steps.append(("shell", command, wanted))
-            elif language == "sh":
-                steps.append(("shell", text, ""))
-            elif language == "python":
-                steps.append(("program", text, page[i + 1][1] if page[i + 1:] and page[i + 1][0] == "output" else ""))
-        for how, what, wanted in steps:
-            if "import jax" in what and not s.jax.exists():
-                print(f"skipped: a program that needs jax: {s.jax} is made by ./dev test --all")
-                continue
-            rc, said = s.shell(what) if how == "shell" else s.program(what)
-            line = missing(wanted, said)
-            good = rc == 0 and not line
-            passed, failed = passed + good, failed + (not good)
-            if not good:
-                print(f"docs/first-hour.md: {what.strip()}\n  exit status {rc}, missing: {line or 'nothing'}; it printed\n{said[-2000:]}")
+    for page in PAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            p, f = follow(page, Session(build, folder))
+        passed, failed = passed + p, failed + f
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 
