@@ -48,8 +48,10 @@ static const char *suggest(WbbCx *cx, HloWhere where, const char *name)
     return hlo_suggestion(cx->arena, &s);
 }
 
-void hlo_check_attribute(WbbCx *cx, WbbLoc loc, HloWhere where, const HloInstruction *i, const char *name)
+void hlo_check_attribute(WbbCx *cx, WbbLoc loc, HloWhere where, const HloInstruction *i, const char *name,
+                         HloSeen *seen)
 {
+    _Static_assert(WBB_LEN(rows) <= 8 * sizeof seen->rows, "HloSeen has no bit for a row");
     const int k = find(where, name, strlen(name));
     if (k < 0)
         wbb_fail(cx, loc, "unknown attribute '%s' of %s%s", name,
@@ -57,6 +59,8 @@ void hlo_check_attribute(WbbCx *cx, WbbLoc loc, HloWhere where, const HloInstruc
                  : where == HLO_IN_MODULE  ? "the HLO module"
                                            : "a computation",
                  suggest(cx, where, name));
+    if (seen->rows[k / 64] >> (k % 64) & 1) wbb_fail(cx, loc, "the attribute %s= is given twice", name);
+    seen->rows[k / 64] |= UINT64_C(1) << (k % 64);
     if (where != HLO_IN_ATTRIBUTE || !rows[k].operations[0] || i->opcode == HLO_CUSTOM_CALL) return;
     const HloOpcode op = hlo_started_opcode(i);
     if (op == HLO_ASYNC_START || op == HLO_ASYNC_UPDATE || op == HLO_ASYNC_DONE) return;

@@ -144,7 +144,11 @@ const char *hlo_scratch_end(HloReader *r, size_t from); /* removes what stands f
 /* features.c: what is not listed in features.def is a wbb_fail. */
 typedef enum { HLO_IN_ATTRIBUTE, HLO_IN_COMPUTATION, HLO_IN_MODULE, HLO_IN_LAYOUT, HLO_IN_SHAPE } HloWhere;
 typedef enum { HLO_HONOURED, HLO_SILENT, HLO_PROMISE, HLO_OPERATION, HLO_DECLINED, HLO_JUDGED } HloAccount;
-void hlo_check_attribute(WbbCx *cx, WbbLoc loc, HloWhere where, const HloInstruction *i, const char *name);
+typedef struct {
+    uint64_t rows[4]; /* a bit for each row of features.def */
+} HloSeen;            /* the attributes that stand before */
+void hlo_check_attribute(WbbCx *cx, WbbLoc loc, HloWhere where, const HloInstruction *i, const char *name,
+                         HloSeen *seen);
 void hlo_check_layout(WbbCx *cx, WbbLoc loc, const char *tiling); /* what stands after the ':' */
 
 /* parse_shape.c */

@@ -385,6 +385,7 @@ void hlo_set_no_attributes(HloReader *r, HloInstruction *i)
 void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
 {
     uint32_t seen = 0;
+    HloSeen names = {{0}};
     size_t before = r->scratch_n; /* not 0 inside an inline computation, itself in an attribute */
     uint32_t first_call = r->calls.n;
     while (hlo_accept(r, ',')) {
@@ -392,18 +393,15 @@ void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
         WbbLoc loc = hlo_here(r);
         const char *name = hlo_read_name(r, "the name of an attribute");
         hlo_expect(r, '=');
-        hlo_check_attribute(r->cx, loc, HLO_IN_ATTRIBUTE, i, name);
+        hlo_check_attribute(r->cx, loc, HLO_IN_ATTRIBUTE, i, name, &names);
         int k = find(i, name);
         if (k < 0) {
             hlo_note_aliases(r, name, i);
             read_raw(r, name);
             continue;
         }
-        Attribute attribute = table[k].attribute;
-        bool repeats = attribute == A_CALLS || attribute == A_SELECT || attribute == A_LITERAL;
-        if (!repeats && (seen >> attribute & 1)) wbb_fail(r->cx, loc, "the attribute %s= is given twice", name);
-        seen |= UINT32_C(1) << attribute;
-        read_known(r, d, i, attribute, name);
+        seen |= UINT32_C(1) << table[k].attribute;
+        read_known(r, d, i, table[k].attribute, name);
     }
     i->attributes = hlo_scratch_end(r, before);
     order_branches(r, i, first_call);
@@ -413,12 +411,13 @@ void hlo_read_attributes(HloReader *r, HloDraft *d, HloInstruction *i)
 const char *hlo_read_raw_attributes(HloReader *r, bool header)
 {
     size_t before = r->scratch_n;
+    HloSeen names = {{0}};
     while (hlo_accept(r, ',')) {
         hlo_peek(r);
         const WbbLoc loc = hlo_here(r);
         const char *name = hlo_read_name(r, "the name of an attribute");
         hlo_expect(r, '=');
-        hlo_check_attribute(r->cx, loc, header ? HLO_IN_MODULE : HLO_IN_COMPUTATION, NULL, name);
+        hlo_check_attribute(r->cx, loc, header ? HLO_IN_MODULE : HLO_IN_COMPUTATION, NULL, name, &names);
         if (header) hlo_note_aliases(r, name, NULL);
         read_raw(r, name);
     }
