@@ -221,6 +221,22 @@ static bool prints_plan(const CompileOptions *o) { return o->emit && !strcmp(o->
 /* Does an option ask for what one kernel alone has? */
 static bool asks_for_kernel(const CompileOptions *o) { return (o->emit && !prints_plan(o)) || o->json; }
 
+/* The option that a program does not take, as only one kernel has what it asks for; NULL: there is none. */
+static const char *option_about_kernel(WbbCx *cx, const CompileFile *f)
+{
+    const CompileOptions *o = f->o;
+    const bool of_kernel = (o->emit && !prints_plan(o)) || (prints_plan(o) && prog_is_folder(f->file));
+    const struct {
+        bool given;
+        const char *name;
+    } options[] = {{of_kernel, "--emit"}, {o->json, "--json"}, {o->explain, "--explain"}, {o->trace, "--trace"},
+                   {o->print_after, "--print-after"}, {o->bijection, "--bijection"}, {o->layout, "--layout"},
+                   {o->plan && !main_is_module_plan(cx, o->plan), "this --plan"}};
+    for (size_t k = 0; k < WBB_LEN(options); k++)
+        if (options[k].given) return options[k].name;
+    return NULL;
+}
+
 /* A program, or a module that is one, under a guard of its own. */
 static void guarded_program(WbbCx *cx, void *arg)
 {
@@ -228,11 +244,11 @@ static void guarded_program(WbbCx *cx, void *arg)
     const CompileOptions *o = f->o;
     WbbArena *a = wbb_arena_new(cx);
     const ProgramCut cut = MAIN_PROGRAM_CUT(o);
-    if (asks_for_kernel(o) || o->explain || o->trace || o->print_after || o->bijection || o->layout ||
-        (o->plan && !main_is_module_plan(cx, o->plan)) || (prints_plan(o) && prog_is_folder(f->file)))
+    const char *about_one = option_about_kernel(cx, f);
+    if (about_one)
         wbb_fail(cx, (WbbLoc){.file = f->file},
-                 "this is a program of several kernels, for which compile takes no option about a single one; "
-                 "`fuse --parts` writes each");
+                 "this is a program of several kernels, and %s is about a single one; `fuse --parts` writes each",
+                 about_one);
     if (f->output && prog_is_folder(f->file))
         wbb_fail(cx, (WbbLoc){.file = f->file}, "--output: the bundles of a program are written to its own folder");
     if (prints_plan(o)) {
