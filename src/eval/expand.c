@@ -23,9 +23,11 @@ bool ev_is_expanded(const HloInstruction *i)
            i->opcode == HLO_BATCH_NORM_GRAD || is_top_k(i) || i->alone || (i->opcode == HLO_ASYNC_START && i->spelling);
 }
 
+/* One operation rounds once, at its end: what is narrower than f32 is computed in f32. */
 typedef struct {
     WbbBuf text;
     const char *type, *full, *vector, *feature, *others; /* f32; f32[8,4]; f32[4]; {1}; {0} */
+    const char *own_full, *own_vector;                   /* of operands and results */
     const char *count, *epsilon;                         /* elements of a feature; the attribute */
 } Norm;
 
@@ -41,16 +43,35 @@ static Norm new_norm(WbbArena *a, const HloInstruction *i)
         wbb_putf(&dims, "%s%lld", d ? "," : "", (long long)s->dims[d]);
         if (d != feature) wbb_putf(&others, "%s%lld", others.n ? "," : "", (long long)d);
     }
-    const char *type = sc_type_info[s->type].hlo;
+    const char *own = sc_type_info[s->type].hlo;
+    const char *type = sc_type_info[sc_type_info[s->type].bits < 32 ? SC_F32 : s->type].hlo;
     int64_t features = s->dims[feature];
     return (Norm){.text = wbb_buf(a),
                   .type = type,
                   .full = wbb_format(a, "%s[%s]", type, dims.text),
                   .vector = wbb_format(a, "%s[%lld]", type, (long long)features),
+                  .own_full = wbb_format(a, "%s[%s]", own, dims.text),
+                  .own_vector = wbb_format(a, "%s[%lld]", own, (long long)features),
                   .feature = wbb_format(a, "{%lld}", (long long)feature),
                   .others = wbb_format(a, "{%s}", others.text ? others.text : ""),
                   .count = wbb_format(a, "%lld", (long long)(features ? hlo_elements(s) / features : 0)),
                   .epsilon = epsilon ? epsilon : "0"};
+}
+
+static void parameter(Norm *n, const char *to, bool full, int k)
+{
+    wbb_putf(&n->text, "%s.own = %s parameter(%d)\n%s = %s convert(%s.own)\n", to, full ? n->own_full : n->own_vector,
+             k, to, full ? n->full : n->vector, to);
+}
+
+/* The results, the first of all elements, the others of features; NULL: there is no second. */
+static void results(Norm *n, const char *full, const char *second, const char *third)
+{
+    WbbBuf *t = &n->text;
+    wbb_putf(t, "%sr0 = %s convert(%s)\n", second ? "" : "ROOT ", n->own_full, full);
+    if (!second) return;
+    wbb_putf(t, "r1 = %s convert(%s)\nr2 = %s convert(%s)\n", n->own_vector, second, n->own_vector, third);
+    wbb_putf(t, "ROOT r = (%s, %s, %s) tuple(r0, r1, r2)\n", n->own_full, n->own_vector, n->own_vector);
 }
 
 /* A vector of features, broadcast to all elements. */
@@ -80,13 +101,13 @@ static const char *norm_text(WbbArena *a, const HloInstruction *i)
     WbbBuf *t = &n.text;
     wbb_putf(t, "add { p = %s[] parameter(0) q = %s[] parameter(1) ROOT r = %s[] add(p, q) }\nENTRY e {\n", n.type,
              n.type, n.type);
-    wbb_putf(t, "x = %s parameter(0)\nscale = %s parameter(1)\n", n.full, n.vector);
+    parameter(&n, "x", true, 0);
+    parameter(&n, "scale", false, 1);
     bool grad = i->opcode == HLO_BATCH_NORM_GRAD, training = i->opcode == HLO_BATCH_NORM_TRAINING;
-    if (!grad) wbb_putf(t, "offset = %s parameter(2)\n", n.vector);
-    if (!training)
-        wbb_putf(t, "mean = %s parameter(%d)\nvariance = %s parameter(%d)\n", n.vector, grad ? 2 : 3, n.vector,
-                 grad ? 3 : 4);
-    if (grad) wbb_putf(t, "grad = %s parameter(4)\n", n.full);
+    if (!grad) parameter(&n, "offset", false, 2);
+    if (!training) parameter(&n, "mean", false, grad ? 2 : 3);
+    if (!training) parameter(&n, "variance", false, grad ? 3 : 4);
+    if (grad) parameter(&n, "grad", true, 4);
     constants(&n);
     if (training) {
         sum(&n, "total", "x");
@@ -105,9 +126,8 @@ static const char *norm_text(WbbArena *a, const HloInstruction *i)
     wbb_putf(t, "normal = %s multiply(centred, factors)\n", n.full);
     if (!grad) {
         spread(&n, "offsets", "offset");
-        wbb_putf(t, "scaled = %s multiply(normal, scales)\n%sshifted = %s add(scaled, offsets)\n", n.full,
-                 training ? "" : "ROOT ", n.full);
-        if (training) wbb_putf(t, "ROOT r = (%s, %s, %s) tuple(shifted, mean, variance)\n", n.full, n.vector, n.vector);
+        wbb_putf(t, "scaled = %s multiply(normal, scales)\nshifted = %s add(scaled, offsets)\n", n.full, n.full);
+        results(&n, "shifted", training ? "mean" : NULL, "variance");
     } else {
         /* With N elements a feature: (N grad - sum grad - normal * sum(grad normal)) scale factor / N */
         sum(&n, "grad_offset", "grad");
@@ -119,9 +139,9 @@ static const char *norm_text(WbbArena *a, const HloInstruction *i)
         wbb_putf(t,
                  "a0 = %s multiply(grad, counts)\na1 = %s subtract(a0, sums)\na2 = %s multiply(normal, weights)\na3 = "
                  "%s subtract(a1, a2)\n"
-                 "b0 = %s multiply(scales, factors)\nb1 = %s divide(b0, counts)\ngrad_x = %s multiply(a3, b1)\n"
-                 "ROOT r = (%s, %s, %s) tuple(grad_x, grad_scale, grad_offset)\n",
-                 n.full, n.full, n.full, n.full, n.full, n.full, n.full, n.full, n.vector, n.vector);
+                 "b0 = %s multiply(scales, factors)\nb1 = %s divide(b0, counts)\ngrad_x = %s multiply(a3, b1)\n",
+                 n.full, n.full, n.full, n.full, n.full, n.full, n.full);
+        results(&n, "grad_x", "grad_scale", "grad_offset");
     }
     wbb_put(t, "}\n");
     return t->text;
