@@ -1,4 +1,5 @@
-"""Writes the generated part of src/hlo: `gen_hlo.py OUTDIR` makes hlo_ops.h and hlo_ops.c there, of hlo_ops.py, and hlo_limits.h, of patterns/limits.py.
+"""Writes the generated part of src/hlo: `gen_hlo.py OUTDIR` makes hlo_ops.h and hlo_ops.c there, of hlo_ops.py and hlo_defined.py, and hlo_limits.h, of
+patterns/limits.py.
 Operations are sorted by text (as bytes), so that a text is found by binary search. The output is the same byte for byte for the same input.
 """
 from __future__ import annotations
@@ -8,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import hlo_ops, hlo_reads, limits
+from gen import hlo_defined, hlo_ops, hlo_reads, limits
 
 FROM = "/* Made by gen/gen_hlo.py from gen/hlo_ops.py. */\n"
 OPS = sorted(hlo_ops.OPS, key=lambda o: o.text)
@@ -37,12 +38,22 @@ def table() -> str:
     return "".join([*lines, "};\n\n", *hlo_reads.function(OPS)])
 
 
+def definitions() -> str:
+    """The texts of operations that others define."""
+    lines = ["\n/* From gen/hlo_defined.py. */\nconst HloDefined hlo_defined[] = {\n"]
+    for d in hlo_defined.DEFINED:
+        operation = next(o.name for o in OPS if o.text == d.operation)
+        text = "\n".join(f'     "{line}\\n"' for line in d.text.replace("\\", "\\\\").replace('"', '\\"').splitlines())
+        lines.append(f'    {{HLO_{operation}, "{d.target}", "{d.classes}",\n{text}}},\n')
+    return "".join([*lines, "    {HLO_OPCODE_COUNT, NULL, NULL, NULL},\n};\n"])
+
+
 def main() -> int:
     hlo_ops.check()
     out = Path(sys.argv[1])
     (out / "hlo_ops.h").write_text(header(), encoding="utf-8")
     (out / "hlo_limits.h").write_text(limits.header(limits.rows()), encoding="utf-8")
-    (out / "hlo_ops.c").write_text(table(), encoding="utf-8")
+    (out / "hlo_ops.c").write_text(table() + definitions(), encoding="utf-8")
     return 0
 
 

@@ -33,6 +33,14 @@ typedef struct {
 } HloOpInfo;
 extern const HloOpInfo hlo_op_info[HLO_OPCODE_COUNT];
 
+/* An operation that others define: gen/hlo_defined.py. */
+typedef struct {
+    HloOpcode opcode;
+    const char *target, *classes; /* of a custom call; of elements of operand 0; "": any */
+    const char *text;
+} HloDefined;
+extern const HloDefined hlo_defined[]; /* text NULL after the last */
+
 typedef struct HloShape HloShape;
 struct HloShape {
     ScType type;               /* SC_TUPLE: a tuple of `n_elements` shapes */

@@ -21,14 +21,13 @@ enum {
     GATHERED = 1 << 4, /* select-and-scatters */
     MAPPED = 1 << 5,   /* maps of elementwise bodies */
     BOUNDED = 1 << 6,  /* scalar bounds and predicates beside arrays */
-    NORMED = 1 << 7,   /* batch-norms */
-    SORTED = 1 << 8,   /* searches for the largest elements */
-    TUPLES = 1 << 9,   /* elements of tuples whose operands are known */
-    ROWS = 1 << 10,    /* scatters but of rows of starts */
-    NORMAL = (1 << 11) - 1,
+    DEFINED = 1 << 7,  /* operations that others define */
+    TUPLES = 1 << 8,   /* elements of tuples whose operands are known */
+    ROWS = 1 << 9,    /* scatters but of rows of starts */
+    NORMAL = (1 << 10) - 1,
 };
 static const char *const forms[] = {"full", "flat", "whole", "inlined", "gathered", "mapped",
-                                    "bounded", "normed", "sorted", "tuples", "rows"};
+                                    "bounded", "defined", "tuples", "rows"};
 static const char *const scopes[] = {[HLO_FOR_ALL] = "every compile", [HLO_FOR_TERMS] = "every compile, on terms",
                                      [HLO_FOR_MODULE] = "a module that is cut",
                                      [HLO_FOR_FUSION] = "a plan that asks for it"};
@@ -75,22 +74,18 @@ const HloPass hlo_passes[] = {
      "a body whose calls are inlined is elementwise",
      .stays = "its body is copied, an operation of arrays for each of scalars: a computation is no term"},
     {"clamp", HLO_FOR_ALL, FULL, BOUNDED, 0, hlo_pass_clamp,
-     "broadcasts scalar bounds of clamp and predicates of select; selects for clamp of complex values",
+     "broadcasts scalar bounds of clamp and predicates of select",
      "what `broadcast` does for other operations, of verified ones: the parser lets these two be as they are",
-     .stays = "the table of operations has select and comparisons of numbers with an order alone"},
-    {"batch-norm", HLO_FOR_ALL, FULL, NORMED, TUPLES, hlo_pass_batch_norm,
-     "replaces batch-norms by elementwise operations and sums",
-     "it makes tuples of results, whose elements `tuple` finds",
-     .stays = "a batch-norm has three results, of which each needs sums of its own"},
-    {"top-k", HLO_FOR_ALL, INLINED, SORTED, TUPLES, hlo_pass_top_k,
-     "replaces searches for the largest elements by a stable sort and slices",
-     "before the passes over sorts, of which a search of few elements is one",
-     .stays = "a sort has several results, and is whole"},
-    {"short-sorts", HLO_FOR_ALL, SORTED | INLINED, 0, TUPLES, hlo_pass_short_sorts,
+     .stays = "a scalar is read at no index: as `broadcast`, it makes operands of one size of the text"},
+    {"defined", HLO_FOR_ALL, FULL | INLINED, DEFINED, TUPLES, hlo_pass_defined,
+     "replaces batch-norms, searches for the largest elements and clamps of complex values by what defines them",
+     "before the passes over sorts, of which a search is one; elements of the tuples that it makes `tuple` finds",
+     .stays = "gen/hlo_defined.py has texts of the definitions, which may hold sorts and tuples; no term does"},
+    {"short-sorts", HLO_FOR_ALL, DEFINED | INLINED, 0, TUPLES, hlo_pass_short_sorts,
      "replaces sorts of up to 4 elements by exchanges of neighbours",
      "comparators have no calls, and are copied for each exchange",
      .stays = "the comparator, a computation, is copied for each exchange of all operands of a sort"},
-    {"packed-sorts", HLO_FOR_ALL, SORTED | INLINED, 0, TUPLES, hlo_pass_packed_sorts,
+    {"packed-sorts", HLO_FOR_ALL, DEFINED | INLINED, 0, TUPLES, hlo_pass_packed_sorts,
      "sorts elements of less than 8 bits as wider ones",
      "short rows need no wider ones: they are sorted no more",
      .stays = "a sort is whole, and its comparator becomes one of wider elements"},
@@ -114,7 +109,7 @@ const HloPass hlo_passes[] = {
      "removes copies to the same layout, except outputs",
      "passes above copy what replaces a value of another layout",
      .stays = "layouts are no part of terms, nor is which copy is an output or a fusion's own operand"},
-    {"first", HLO_FOR_ALL, SORTED | TUPLES, 0, 0, hlo_pass_first,
+    {"first", HLO_FOR_ALL, DEFINED | TUPLES, 0, 0, hlo_pass_first,
      "replaces sorts of which the first or last element of each row is read by reductions",
      "all readers of all results of a sort are seen, through no copy and no tuple",
      .stays = "all readers of all results of a sort must read one place of its rows"},

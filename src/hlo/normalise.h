@@ -69,6 +69,9 @@ HloInstruction *hlo_copy_by(HloBuilder *b, HloInstruction *const *map, const Hlo
  * size at each level. */
 HloInstruction *hlo_inline(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands);
 enum { HLO_INLINE_LIMIT = 1 << 16, HLO_INLINE_TIMES = 8 };
+/* Inlines the entry of m, a module that is not used otherwise and whose computations are then of the new one, with
+ * these operands; the value of its root. A conversion to the type that a value has is that value. */
+HloInstruction *hlo_inline_module(HloBuilder *b, const HloModule *m, HloInstruction *const *operands);
 /* normalise_inline.c: the root of c, a computation of scalars, for each element of arrays of these dimensions in place
  * of its parameters. NULL: it is not elementwise, or the HLO module would grow beyond that limit. */
 HloInstruction *hlo_map_body(HloBuilder *b, const HloComputation *c, HloInstruction *const *operands,
@@ -88,8 +91,6 @@ HloComputation *hlo_end_computation(HloBuilder *b, const char *name, HloInstruct
 HloInstruction *hlo_new(HloBuilder *b, HloOpcode op, const HloShape *s, uint32_t n, HloInstruction *const *operands);
 HloInstruction *hlo_new_unary(HloBuilder *b, HloOpcode op, HloInstruction *x);
 HloInstruction *hlo_new_binary(HloBuilder *b, HloOpcode op, HloInstruction *x, HloInstruction *y);
-/* the real parts of complex numbers */
-HloInstruction *hlo_new_real(HloBuilder *b, HloInstruction *x);
 HloInstruction *hlo_new_compare(HloBuilder *b, HloDirection d, HloInstruction *x, HloInstruction *y);
 HloInstruction *hlo_new_select(HloBuilder *b, HloInstruction *predicate, HloInstruction *x, HloInstruction *y);
 HloInstruction *hlo_new_convert(HloBuilder *b, HloInstruction *x, ScType type);        /* x itself if it has the type */
@@ -150,9 +151,8 @@ const HloModule *hlo_pass_tuple(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_dead(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_broadcast(WbbCx *cx, WbbArena *a, const HloModule *m);       /* normalise_broadcast.c */
 const HloModule *hlo_pass_clamp(WbbCx *cx, WbbArena *a, const HloModule *m);
-const HloModule *hlo_pass_batch_norm(WbbCx *cx, WbbArena *a, const HloModule *m);      /* normalise_batch_norm.c */
+const HloModule *hlo_pass_defined(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_defined.c */
 const HloModule *hlo_pass_reduce(WbbCx *cx, WbbArena *a, const HloModule *m);          /* normalise_reduce.c */
-const HloModule *hlo_pass_top_k(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_top_k.c */
 const HloModule *hlo_pass_short_sorts(WbbCx *cx, WbbArena *a, const HloModule *m);     /* normalise_short.c */
 const HloModule *hlo_pass_packed_sorts(WbbCx *cx, WbbArena *a, const HloModule *m);    /* normalise_packed.c */
 const HloModule *hlo_pass_first(WbbCx *cx, WbbArena *a, const HloModule *m);           /* normalise_first.c */

@@ -118,26 +118,8 @@ void hlo_expand_broadcasts(WbbCx *cx, WbbArena *a, HloModule *m)
     for (uint32_t c = 0; c < m->n_computations; c++) m->computations[c]->module = m;
 }
 
-static bool is_complex_clamp(const HloInstruction *i)
-{
-    return i->opcode == HLO_CLAMP && sc_type_info[i->shape->type].cls == 'C';
-}
-
-/* XLA compares complex numbers by their real parts here: the lower bound is taken where its real part is at least that
- * of the operand, the upper bound where its real part is not at least that of the result so far. */
-static HloInstruction *clamped(HloBuilder *b, HloInstruction *const *x)
-{
-    HloInstruction *re[3];
-    for (uint32_t k = 0; k < 3; k++) re[k] = hlo_new_real(b, x[k]);
-    HloInstruction *below = hlo_new_compare(b, HLO_GE, re[0], re[1]);
-    HloInstruction *raised = hlo_new_select(b, below, x[0], x[1]), *raised_re = hlo_new_select(b, below, re[0], re[1]);
-    HloInstruction *fits = hlo_new_compare(b, HLO_LE, raised_re, re[2]);
-    return hlo_new_select(b, fits, raised, x[2]);
-}
-
 static bool is_clamp(const HloInstruction *i)
 {
-    if (is_complex_clamp(i)) return true;
     if ((i->opcode != HLO_CLAMP && i->opcode != HLO_SELECT) || i->shape->rank == 0) return false;
     return i->operands[0]->shape->rank == 0 || (i->opcode == HLO_CLAMP && i->operands[2]->shape->rank == 0);
 }
@@ -150,7 +132,7 @@ static HloInstruction *rewrite_clamp(HloBuilder *b, const HloInstruction *i)
         operands[k] = hlo_mapped(b, i->operands[k]);
         if (operands[k]->shape->rank == 0) operands[k] = hlo_new_splat(b, operands[k], i->shape->rank, i->shape->dims);
     }
-    return is_complex_clamp(i) ? clamped(b, operands) : hlo_copy_with_operands(b, i, operands);
+    return hlo_copy_with_operands(b, i, operands);
 }
 
 const HloModule *hlo_pass_clamp(WbbCx *cx, WbbArena *a, const HloModule *m)

@@ -202,9 +202,9 @@ HloBuilder hlo_begin_computation(HloBuilder *caller, uint32_t n, const HloShape 
     return b;
 }
 
-HloComputation *hlo_end_computation(HloBuilder *b, const char *name, HloInstruction *root)
+/* `name`, or name.1, .. if a computation of the HLO module has it. */
+static const char *computation_name(const HloBuilder *b, const char *name)
 {
-    HloComputation *c = WBB_NEW(b->arena, HloComputation);
     const char *unique = wbb_intern_z(b->cx, name);
     for (uint32_t k = 0, n = 1; k < b->computations->n || k < b->from->n_computations; k++) {
         bool taken = (k < b->computations->n && b->computations->items[k]->name == unique) ||
@@ -213,10 +213,43 @@ HloComputation *hlo_end_computation(HloBuilder *b, const char *name, HloInstruct
         unique = wbb_intern_z(b->cx, wbb_format(b->arena, "%s.%u", name, n++));
         k = UINT32_MAX; /* restart with the next name */
     }
-    c->name = unique;
+    return unique;
+}
+
+HloComputation *hlo_end_computation(HloBuilder *b, const char *name, HloInstruction *root)
+{
+    HloComputation *c = WBB_NEW(b->arena, HloComputation);
+    c->name = computation_name(b, name);
     c->attributes = "";
     c->loc = b->loc;
     return close_computation(b, c, root);
+}
+
+HloInstruction *hlo_inline_module(HloBuilder *b, const HloModule *m, HloInstruction *const *operands)
+{
+    for (uint32_t k = 0; k < m->n_computations; k++) {
+        HloComputation *c = m->computations[k];
+        if (c == m->entry) continue;
+        for (uint32_t j = 0; j < c->n_instructions; j++) c->instructions[j]->loc = b->at->loc;
+        c->name = computation_name(b, wbb_format(b->arena, "%s.%s", b->at->name, c->name));
+        c->loc = b->at->loc;
+        c->id = b->computations->n;
+        WBB_PUSH(b->arena, b->computations, c);
+    }
+    HloInstruction **map = WBB_NEW_N(b->arena, HloInstruction *, m->entry->n_instructions);
+    for (uint32_t k = 0; k < m->entry->n_instructions; k++) {
+        const HloInstruction *i = m->entry->instructions[k];
+        HloInstruction *x = i->n_operands ? map[i->operands[0]->id] : NULL;
+        if (i->opcode == HLO_PARAMETER || (i->opcode == HLO_CONVERT && x->shape->type == i->shape->type)) {
+            map[k] = with_layout(b, x ? x : operands[i->number], i->shape);
+            continue;
+        }
+        map[k] = duplicate(b, i, map_operands(b, i, map));
+        map[k]->loc = b->at->loc;
+        map[k]->name = hlo_unique_name(b, wbb_format(b->arena, "%s.%s", b->at->name, i->name));
+        hlo_set_attributes(b, map[k], i->attributes);
+    }
+    return map[m->entry->root->id];
 }
 
 /* The copy or replacement of i, with the layout of i and, if it is new, the name of i. */

@@ -32,12 +32,6 @@ HloInstruction *hlo_new_binary(HloBuilder *b, HloOpcode op, HloInstruction *x, H
     return hlo_new(b, op, array(b, x->shape->type, x->shape->rank, x->shape->dims), 2, operands);
 }
 
-HloInstruction *hlo_new_real(HloBuilder *b, HloInstruction *x)
-{
-    const ScType part = x->shape->type == SC_C128 ? SC_F64 : SC_F32;
-    return hlo_new(b, HLO_REAL, array(b, part, x->shape->rank, x->shape->dims), 1, &x);
-}
-
 HloInstruction *hlo_new_compare(HloBuilder *b, HloDirection d, HloInstruction *x, HloInstruction *y)
 {
     HloInstruction *operands[] = {x, y};
