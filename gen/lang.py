@@ -20,7 +20,7 @@ from gen.shorthands import lanes, ramp, relu, sat, satfinite, total
 from gen.forms import inside as _inside, is_function as _is_function, may_be_off as _may_be_off, marked as _marked, operand_variables as _operand_variables
 from gen.ways import cheaper, each_way as _each_way
 
-KiB = 1024
+KiB, MANY = 1024, 1 << 40
 
 
 # --- records ------------------------------------------------------------------------------------------------------------------
@@ -76,6 +76,11 @@ class Tune:
     off: Optional[int] = None  # the value that lifts a limit, or leaves a term of a price out; None: it cannot be left out
     where: Tuple[str, int] = ("?", 0)
     per: str = ""  # a number of TARGET, of which it has `value` for each
+    power: bool = False   # a power of two
+    powers: bool = False  # a sum of powers of two: a set of these
+    least: int = 1
+    most: int = MANY
+    upto: str = ""  # a number that is no smaller
 
 
 @dataclass(frozen=True)
@@ -280,11 +285,13 @@ def free(*modifiers: Any, on: Any) -> List[Free]:
     return out
 
 
-def tune(name: str, value: int, because: str, bits: int = 0, off: Optional[int] = None, per: str = "") -> Tune:
-    """A number that choices depend on. off: the value that it has under --disable FILE:LINE. per: 'sms', it is `value` for each SM of the target."""
+def tune(name: str, value: int, because: str, bits: int = 0, off: Optional[int] = None, per: str = "", power: bool = False, powers: bool = False,
+         least: Optional[int] = None, most: int = MANY, upto: str = "") -> Tune:
+    """A number that choices depend on. off: the value that it has under --disable FILE:LINE. per: 'sms', it is `value` for each SM of the target.
+    It is from least= to most=, from 1 on unless off= is 0, and no larger than the number upto=; power: a power of two; powers: a sum of these."""
     for n in (value, bits, 0 if off is None else off):
         if type(n) is not int or n < 0: fail(f"tune('{name}', ..): an integer of at least 0 is expected, not {n!r}")
-    return Tune(name, value, bits, because, off, here(), per)
+    return Tune(name, value, bits, because, off, here(), per, power, powers, int(off != 0) if least is None else least, most, upto)
 
 
 def target(name: str, like: Any = None, **values: Any) -> Target:

@@ -182,31 +182,34 @@ def of_free(s: RuleSet) -> Iterator[str]:
 
 # --- TUNE ------------------------------------------------------------------------------------------------------------------------------
 def of_tunes(s: RuleSet) -> Iterator[str]:
-    if not s.tunes:
-        return
+    have = {(t.name, t.bits): t for t in s.tunes}
+    src = load.root / "src"
+    names = {t.name: t.bits != 0 for t in s.tunes}  # whether it depends on the size of a type
     for t in s.tunes:
         what = f"tune('{t.name}', ..)"
-        if t.name not in tunes.NAMES:
-            yield at(t.where, f"{what}: no number is called so{like(t.name, tunes.NAMES)}; gen/tunes.py has the names")
+        if tunes.asked(src) and not tunes.is_asked(src, t.name):
+            yield at(t.where, f"{what}: src asks for no number that is called so{like(t.name, tunes.asked(src))}")
             continue
         if not t.because.strip():
             yield at(t.where, f"{what}: because= is empty; a number without a reason is a guess")
-        if (t.bits != 0) != (t.name in tunes.BY_BITS) or t.bits not in (0, *tunes.BITS):
-            yield at(t.where, f"{what}: bits={t.bits}: " + (f"one of {', '.join(map(str, tunes.BITS))} is expected" if t.name in tunes.BY_BITS else
-                                                            "the number is of no type, so none is expected"))
-        wrong = tunes.fault(t.name, t.value) or (tunes.fault(t.name, t.off, True) if t.off is not None else "")
+        if (t.bits != 0) != names[t.name]:
+            yield at(t.where, f"{what}: bits={t.bits}: a number has rows of types' sizes, or one row without bits=")
+        elif t.bits not in (0, *tunes.BITS):
+            yield at(t.where, f"{what}: bits={t.bits}: one of {', '.join(map(str, tunes.BITS))} is expected")
+        wrong = tunes.fault(t, t.value) or (tunes.fault(t, t.off, True) if t.off is not None else "")
         if wrong:
             yield at(t.where, f"{what}: {wrong}")
-        if t.name in tunes.BY_BITS and t.bits and t.value * t.bits > 8 * max(s.values.get("vector_bytes", 16), 16):
+        if t.bits and t.value * t.bits > 8 * max(s.values.get("vector_bytes", 16), 16):
             yield at(t.where, f"{what}: {t.value} lanes of {t.bits} bits are more than vector_bytes={s.values.get('vector_bytes')}")
-    have = {(t.name, t.bits): t for t in s.tunes}
-    for name in tunes.NAMES:
-        for bits in tunes.BITS if name in tunes.BY_BITS else (0,):
+        large = have.get((t.upto, t.bits))
+        if t.upto and not large:
+            yield at(t.where, f"{what}: upto='{t.upto}': no number is called so{like(t.upto, names)}")
+        elif large and t.value > large.value:
+            yield at(t.where, f"{t.name}={t.value} is more than {t.upto}={large.value}")
+    for name in sorted({*names, *tunes.asked(src)}) if s.tunes else ():
+        for bits in tunes.BITS if names.get(name) else (0,):
             if (name, bits) not in have:
                 yield at((f"patterns/{s.name}.py", s.line_of_tune), f"TUNE lacks '{name}'" + (f" of bits={bits}" if bits else ""))
-    for small, large, why in tunes.ORDERED:
-        if (small, 0) in have and (large, 0) in have and have[small, 0].value > have[large, 0].value:
-            yield at(have[small, 0].where, f"{small}={have[small, 0].value} is more than {large}={have[large, 0].value}: {why}")
 
 
 # --- instructions ----------------------------------------------------------------------------------------------------------------------

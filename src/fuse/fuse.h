@@ -200,9 +200,9 @@ FuseRole fuse_first_role(const HloInstruction *i);
 FuseGroup fuse_reach(WbbArena *a, const FuseRole *roles, const HloInstruction *root);
 /* view.c: its value is that of its operand, whose memory it may have: a bitcast, a reshape of row-major arrays. */
 bool fuse_is_view(const HloInstruction *i);
-/* Bytes of the operand's memory at which a slice begins, and what an iteration adds; multiples of FUSE_SLAB_ALIGN, as
- * whoever reads a value may load vectors. */
-enum { FUSE_SLAB_ALIGN = 128, FUSE_MOST_TRIPS = 1 << 24 };
+/* Bytes of the operand's memory at which a slice begins, and what an iteration adds; multiples of
+ * HLO_LIMIT_PART_ALIGN, as whoever reads a value may load vectors. */
+enum { FUSE_MOST_TRIPS = 1 << 24 };
 typedef struct { int64_t at, each; } FuseSlab;
 /* Is it a slice that is a part of its operand's memory? loop: that runs the computation of i, NULL: none does. */
 bool fuse_is_slab(const HloInstruction *i, const HloInstruction *loop, FuseSlab *slab);

@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-enum { ROUNDS = 4, DEPTH = 8 }; /* of a loop in a loop */
 enum { ONE = -1, ANY = -2 };    /* of a dimension: it has size 1; each element is as good as another */
 enum { NOWHERE, AT, WHOLE };    /* of a place: no thread has what it needs; at dim[..]; all elements */
 
@@ -146,10 +145,10 @@ static bool inner_loop(Search *s, const HloInstruction *i, Place *state)
     const HloShape **leaves;
     const uint32_t n = hlo_leaves(s->arena, i->shape, &leaves);
     Place *after = WBB_NEW_N(s->arena, Place, n + 1), test;
-    if (!body || !condition || s->depth == DEPTH) return false;
+    if (!body || !condition || s->depth == HLO_LIMIT_LOOP_NESTED) return false;
     s->depth++;
     bool same = false, fine = true;
-    for (int round = 0; round < ROUNDS && fine && !same; round++) {
+    for (int round = 0; round < HLO_LIMIT_LOOP_ROUNDS && fine && !same; round++) {
         fine = places_of(s, body, state, after);
         same = fine;
         for (uint32_t k = 0; k < n && fine; k++) {

@@ -77,5 +77,5 @@ bool fuse_is_slab(const HloInstruction *i, const HloInstruction *loop, FuseSlab 
         if (!dynamic) line.first = i->slices[d].start;
         slab->at += (int64_t)line.first * stride(of, d), slab->each += (int64_t)line.step * stride(of, d);
     }
-    return slab->at % FUSE_SLAB_ALIGN == 0 && slab->each % FUSE_SLAB_ALIGN == 0;
+    return slab->at % HLO_LIMIT_PART_ALIGN == 0 && slab->each % HLO_LIMIT_PART_ALIGN == 0;
 }

@@ -23,10 +23,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum {
-    ISSUE = TG_PIPES,
-    CHOICE_ROUNDS = 4 /* bounds the time where each change makes another one pay */
-};
+enum { ISSUE = TG_PIPES };
 
 typedef struct {
     const IrGraph *g;
@@ -350,6 +347,7 @@ PipeChoices pipe_choose(RwCx *rw, IrKernel *k, const TgTarget *t)
 {
     PipeChoices choices = {0};
     const uint32_t n = k->g->n;
+    const int64_t most = tg_tuned(t, "branch.rounds");
     for (IrRef r = 1; r < n; r++) {
         if (!is_choice(k->g, r)) continue;
         const uint32_t i = choice_of(k->g, &choices, r);
@@ -358,7 +356,7 @@ PipeChoices pipe_choose(RwCx *rw, IrKernel *k, const TgTarget *t)
     }
     if (!choices.n) return choices;
     Cost now = cost_of(rw, k, n, t, &choices);
-    for (uint32_t round = 0; round < CHOICE_ROUNDS && improve(rw, k, n, t, &choices, &now);) round++;
+    for (int64_t round = 0; round < most && improve(rw, k, n, t, &choices, &now);) round++;
     ir_remake(k, decided, &(Decided){k->g, &choices});
     return choices;
 }

@@ -353,7 +353,6 @@ static void note(Compile *c, WbbLoc loc, const char *text)
 /* A value that is read at several indices is computed at each of them, by a function that may call functions. */
 static void note_work(Compile *c)
 {
-    enum { TOO_MUCH = 100000000 }; /* operations; they take one thread about a second */
     PipeResult *r = c->r;
     uint32_t functions = 0;
     for (uint32_t k = 0; k < r->n_kernels; k++) {
@@ -361,7 +360,7 @@ static void note_work(Compile *c)
         if (kernel->n_functions) r->work += pipe_work(c->cx, kernel);
         functions += kernel->n_functions;
     }
-    if (r->work < TOO_MUCH) return;
+    if (r->work < (double)tg_tuned(r->target, "work.noted")) return;
     note(c, r->fusion.body->root->loc,
          wbb_format(c->arena,
                     "a thread may have to evaluate %.1g operations: values that are read at several indices are "

@@ -42,7 +42,6 @@ static void follow(WbbCx *cx, WbbArena *a, PipeModule *m, const char *file)
 PipeModule pipe_module(WbbCx *cx, WbbArena *a, const PipeModuleOptions *o, const char *file, const char *text,
                        size_t n)
 {
-    enum { COMBINATIONS = 4096 }; /* seconds of a small module */
     const TgTarget *t = tg_without(cx, a, tg_named(cx, (WbbLoc){0}, o->target), o->disable, o->n_disable);
     PipeModule m = {.target = t, .rules = pipe_engine(cx, a, t, o->accuracy, o->disable, o->n_disable)};
     m.module = pipe_normalise(cx, a, hlo_parse(cx, a, file, text, n), m.rules);
@@ -54,7 +53,7 @@ PipeModule pipe_module(WbbCx *cx, WbbArena *a, const PipeModuleOptions *o, const
     m.fuse->kernels = o->kernels;
     pipe_fuse_recall(m.fuse, a, memchr(text, 0, n) || o->n_disable ? NULL : o->store, text);
     m.how = m.fuse->how;
-    if (o->by == PIPE_CUT_EXHAUSTIVE) m.how.combinations = COMBINATIONS;
+    if (o->by == PIPE_CUT_EXHAUSTIVE) m.how.combinations = HLO_LIMIT_CUT_COMBINATIONS;
     if (o->plan) follow(cx, a, &m, o->plan);
     return m;
 }

@@ -251,7 +251,7 @@ bool plan_make_attention(PlanTry *x, Plan *p)
     plan_know_order(x);
     if (x->scatters || x->hero) return plan_not(x, "beside a scatter, sort or scan there is no product");
     f.w = plan_rows(x, t->of[0].i, t->of[1].i);
-    PlanRange *r = plan_scanned(x->a, p, t->of[1].i, NULL);
+    PlanRange *r = plan_scanned(x->a, p, x->t, t->of[1].i, NULL);
     if (!r) return plan_not(x, "an output does not follow from results of the second product one by one");
     f.stage = r->stages;
     if (!find_ways(&f)) return false;

@@ -17,12 +17,15 @@
 
 enum {
     OF_A = 4, OF_C = 4, /* registers of a tile */
-    OTHERS = 48,        /* of indices, addresses, a fragment of the right matrix, and values on their way */
-    LINE = 128, WARP = 32, ACCESS = 16,
-    SLOTS = 24,         /* of an iteration: the barrier of the ring, and its indices */
-    COPY = 3,           /* of a copy, with its addresses */
-    RESULT = 12         /* of a result: its place, and the store */
+    WARP = 32, ACCESS = 16
 };
+
+/* What all choices of tiles have in common. */
+typedef struct {
+    const LayRates *r;
+    PlanProductNumbers n; /* .regs, .slots, .chain: of attention */
+    double result;        /* issue slots of one */
+} Common;
 
 static int64_t up(int64_t n, int64_t to) { return lay_up(n, to) * to; }
 /* Products of a score, columns of results, as tiles have them. */
@@ -40,9 +43,9 @@ static bool is_copied(const PlanAttention *t, uint32_t product)
     return t->of[product].bring[plan_brought(t, product)].copied;
 }
 
-static double registers_of(const PlanAttention *t)
+static double registers_of(const PlanAttention *t, double others)
 {
-    double x = OTHERS + OF_A * t->row_tiles * (double)depth_of(t) / PLAN_TILE_DEPTH;
+    double x = others + OF_A * t->row_tiles * (double)depth_of(t) / PLAN_TILE_DEPTH;
     x += OF_C * t->row_tiles * (double)(t->keys + width_of(t)) / PLAN_TILE_COLUMNS;
     x += 2 * 2 * t->row_tiles * (double)t->rows.n;
     for (uint32_t k = 0; k < 2; k++)
@@ -63,11 +66,12 @@ static double seen_of(const PlanAttention *t)
     return t->causal ? sum / ((double)warps * (double)tiles) : 1;
 }
 
-static LayPrice price_of(const Plan *plan, const LayRates *r, const PlanAttention *t)
+static LayPrice price_of(const Plan *plan, const Common *c, const PlanAttention *t)
 {
+    const LayRates *r = c->r;
     const TgTarget *target = r->target;
     const double rows = PLAN_TILE_ROWS * t->row_tiles, passes = t->rows.passes + 1; /* rows: of a warp */
-    const double blocks = (double)plan_attention_blocks(t), regs = registers_of(t);
+    const double blocks = (double)plan_attention_blocks(t), regs = registers_of(t, c->n.regs);
     const double tiles = (double)lay_up(plan_columns_of(t), t->keys), keys = (double)t->keys;
     const double depth = (double)depth_of(t), width = (double)width_of(t);
     const PriceOccupancy held = price_occupancy(target, (uint64_t)t->warps * WARP, (uint64_t)blocks, (uint64_t)regs,
@@ -81,9 +85,9 @@ static LayPrice price_of(const Plan *plan, const LayRates *r, const PlanAttentio
     const double fragments = 2 * keys * along; /* bytes */
     const double brought = fragments / t->warps;
     const double scores = seen * rows * keys / WARP; /* of a lane */
-    double slots = products + passes * SLOTS + fragments / (ACCESS * WARP), special = 0;
+    double slots = products + passes * c->n.slots + fragments / (ACCESS * WARP), special = 0;
     for (uint32_t k = 0; k < 2; k++)
-        slots += (k ? 1 : passes) * groups_of(t, k) * (is_copied(t, k) ? COPY : PLAN_GROUP * 2);
+        slots += (k ? 1 : passes) * groups_of(t, k) * (is_copied(t, k) ? c->n.copy : PLAN_GROUP * 2);
     for (uint32_t k = 0; k <= t->rows.passes; k++) {
         slots += scores * t->work[k].slots;
         special += scores * t->work[k].special;
@@ -91,15 +95,15 @@ static LayPrice price_of(const Plan *plan, const LayRates *r, const PlanAttentio
     const double all = of_sm * tiles; /* of these, on the busiest SM */
     const double results = rows * width / WARP;
     const double chain = tensor * tg_schedulers(target) + slots + passes * (r->barrier + 4 * r->shared_latency) +
-                         passes * r->alu * 24;
+                         passes * r->alu * c->n.chain;
     LayPrice x = {.registers = regs};
-    x.term[LAY_CODE] = TG_CODE * (slots + results * RESULT) / (r->code.rate * r->clock);
+    x.term[LAY_CODE] = TG_CODE * (slots + results * c->result) / (r->code.rate * r->clock);
     const double pipe = WBB_MAX(tensor, special * target->warp / tg_rate(target, "pipe.xu")->value);
     x.term[LAY_PIPE] = all * pipe / r->clock;
     x.term[LAY_DRAM] = plan_bytes(plan) / r->dram;
     x.term[LAY_L2] = (blocks * tiles * brought * t->warps + plan_bytes(plan)) / r->l2;
     x.term[LAY_L1] = all * (fragments + brought) / r->wavefront / r->clock;
-    x.term[LAY_ISSUE] = (all * slots + of_sm * results * RESULT) / r->issue / r->clock;
+    x.term[LAY_ISSUE] = (all * slots + of_sm * results * c->result) / r->issue / r->clock;
     x.term[LAY_CHAIN] = all / at_once * chain / r->clock;
     plan_add_up_product(r, &x);
     return x;
@@ -121,18 +125,22 @@ static void divide(PlanAttention *t)
 bool plan_attention_choose(WbbArena *a, const Plan *plan, const TgTarget *target, PlanAttention *t,
                            LayPrice *price)
 {
-    const LayRates *r = lay_rates(a, target);
+    Common c = {.r = lay_rates(a, target), .n = plan_product_numbers(target),
+                .result = (double)tg_tuned(target, "attention.result")};
     const PlanAttention of = *t;
+    c.n.regs = (double)tg_tuned(target, "attention.regs");
+    c.n.slots = (double)tg_tuned(target, "attention.slots");
+    c.n.chain = (double)tg_tuned(target, "attention.chain");
     price->us = INFINITY;
     for (uint32_t k = 0; k < 2 * 4 * 4 * 3; k++) {
         PlanAttention one = of;
         one.row_tiles = 1 + k % 2, one.warps = 1u << k / 2 % 4, one.keys = PLAN_TILE_DEPTH << k / 8 % 4;
         one.stages = 2 + k / 32;
         divide(&one);
-        if (one.warps * WARP > tg_tuned(target, "product.threads") || registers_of(&one) > (double)target->regs - 15 ||
+        if (one.warps * WARP > tg_tuned(target, "product.threads") || registers_of(&one, c.n.regs) > c.n.most_regs ||
             shared_of(&one) > one.shared->value || one.keys > plan_columns_of(&one))
             continue;
-        const LayPrice x = price_of(plan, r, &one);
+        const LayPrice x = price_of(plan, &c, &one);
         if (x.us < price->us) *price = x, *t = one;
     }
     return price->us < INFINITY;

@@ -24,7 +24,7 @@ void plan_know_order(PlanTry *x)
     x->hero = plan_ordered_hero(x->a, x->base->fusion->body, x->t, &x->alone);
     if (!x->hero || !x->alone || x->scatters) return;
     Plan p = *x->base;
-    x->scanned = plan_scanned(x->a, &p, x->hero, NULL);
+    x->scanned = plan_scanned(x->a, &p, x->t, x->hero, NULL);
     x->scanned_reduced = p.reduced;
 }
 

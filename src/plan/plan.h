@@ -504,7 +504,7 @@ typedef struct {
 /* The launch range of a fusion that is scans like `hero`, or that sort or product, and what is element by element after
  * them; rows: outputs may have an element for each row, and follow from reductions of rows (NULL: they may not). NULL:
  * it is none. */
-PlanRange *plan_scanned(WbbArena *a, Plan *p, const HloInstruction *hero, const PlanRowSpace *rows);
+PlanRange *plan_scanned(WbbArena *a, Plan *p, const TgTarget *t, const HloInstruction *hero, const PlanRowSpace *rows);
 bool plan_same_space(const HloInstruction *x, const HloInstruction *y); /* of two reductions, or two scans */
 /* Its kernel, under a layout. */
 PlanKernel plan_share(WbbCx *cx, WbbArena *a, Plan *p, PlanRange *r, const TgTarget *t, const char *layout);

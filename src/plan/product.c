@@ -203,7 +203,7 @@ bool plan_make_product(PlanTry *x, Plan *p)
     const bool reduced = is_reduced(x, product);
     if (reduced && !product->of_rows->value) return plan_not(x, "results are reduced, and product.rows is off");
     const PlanRowSpace space = row_space(x->a, product);
-    PlanRange *r = plan_scanned(x->a, p, product->i, reduced ? &space : NULL);
+    PlanRange *r = plan_scanned(x->a, p, x->t, product->i, reduced ? &space : NULL);
     if (!r) return plan_not(x, "an output does not follow from results of the product one by one");
     if (reduced && !find_statistics(x, p, product, r)) return false;
     plan_check(x->cx, x->a, p, x->t, false);

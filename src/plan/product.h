@@ -104,6 +104,12 @@ void plan_find_bring(RwCx *rw, WbbArena *a, PlanProduct *p, uint32_t align);
 /* The parameter that has the elements of x, as they are, and the index there in place of that in x; NULL: none has. */
 const HloInstruction *plan_source(RwCx *rw, WbbArena *a, const HloInstruction *x, IrRef *index);
 
+/* Rows of patterns/strategies.py, read once for many prices: registers of a thread beside tiles, and all that it may
+ * have; issue slots of an iteration, of the ring of tiles, of a copy; steps that follow each other; clocks of a sum
+ * that another warp has. */
+typedef struct { double regs, most_regs, slots, ring, copy, chain, parts; } PlanProductNumbers;
+PlanProductNumbers plan_product_numbers(const TgTarget *t);
+
 /* product_price.c: launch, latency, and the time, of a price whose other terms are known. */
 void plan_add_up_product(const LayRates *r, LayPrice *x);
 /* chooses tiles, warps and blocks, and leaves the price. */

@@ -18,17 +18,22 @@
 
 enum {
     OF_A = 4, OF_B = 2, OF_C = 4, /* registers of a tile */
-    OTHERS = 40,                  /* of indices and addresses */
     ACCESS = 16,                  /* bytes of the widest one */
     /* wavefronts for 128 bytes: lanes of a quarter of a warp have products side by side in two rows, or rows side by
      * side of four products, which are in the same banks; or each element is loaded by itself */
     IN_DEPTH = 2, IN_ROWS = 4, APART = 32,
-    SLOTS = 12,                   /* of an iteration, beside loads and products; with tiles also: */
-    BARRIER = 8,                  /* of the ring */
-    COPY = 3,                     /* of a copy, with its addresses */
-    LINE = 128, WARP = 32,
-    MOST_WORK = 1 << 10           /* of an element: more is not known */
+    LINE = 128, WARP = 32
 };
+
+static double number(const TgTarget *t, const char *name) { return (double)tg_tuned(t, name); }
+
+PlanProductNumbers plan_product_numbers(const TgTarget *t)
+{
+    return (PlanProductNumbers){.regs = number(t, "product.regs"), .slots = number(t, "product.slots"),
+                                .chain = number(t, "product.chain"), .ring = number(t, "product.ring"),
+                                .copy = number(t, "product.copy"), .parts = number(t, "product.parts"),
+                                .most_regs = (double)t->regs - number(t, "product.spare")};
+}
 
 static int64_t threads_of(const PlanProduct *p) { return (int64_t)32 * plan_tile_warps(p) * p->depth_warps; }
 
@@ -40,13 +45,13 @@ static double groups_of(const PlanProduct *p, uint32_t operand)
 
 /* Registers of a thread: sums, an iteration's operands or those of two, indices; with tiles the operands of a step, and
  * the values that go there. */
-static double registers_of(const PlanProduct *p)
+static double registers_of(const PlanProduct *p, const PlanProductNumbers *n)
 {
     double operands = OF_A * p->row_tiles + OF_B * p->column_tiles;
     if (!p->stages) operands *= p->steps * (p->ahead ? 2 : 1);
     for (uint32_t o = 0; o < 2 && p->stages; o++)
         if (!p->bring[o].copied) operands += groups_of(p, o) * ACCESS / 4;
-    return OF_C * plan_sums(p) + operands + OTHERS;
+    return OF_C * plan_sums(p) + operands + n->regs;
 }
 
 static int64_t shared_of(const PlanProduct *p)
@@ -82,6 +87,7 @@ typedef enum { OF_BATCHES, OF_DEPTH, OF_SIDE /* its rows, or columns */ } Along;
 /* What all choices of tiles have in common. */
 typedef struct {
     const LayRates *r;
+    PlanProductNumbers n;
     Along along[2];
     double bytes, stored, after; /* of all arrays; of an element of each output; work on a result behind the sum */
     double before[2];            /* work on an element of an operand */
@@ -93,13 +99,14 @@ static Common common_of(WbbArena *a, const Plan *plan, const TgTarget *t, const 
     const HloDotDims d = hlo_dot_dims(a, p->i);
     const HloInts batch[2] = {d.lhs_batch, d.rhs_batch}, contracting[2] = {d.lhs_contracting, d.rhs_contracting};
     const int64_t *work = plan->element_work;
-    Common c = {.r = lay_rates(a, t), .bytes = plan_bytes(plan), .stored = bytes_stored(plan, p),
+    Common c = {.r = lay_rates(a, t), .n = plan_product_numbers(t), .bytes = plan_bytes(plan),
+                .stored = bytes_stored(plan, p),
                 .after = p->rows ? p->row_slots
                                  : (double)WBB_MAX(work[plan->fusion->body->root->id] - work[p->i->id], 0)};
     c.run = PLAN_TILE_COLUMNS * sc_bytes(type_stored(plan, p));
     for (uint32_t o = 0; o < 2; o++) {
         const int64_t minor = p->i->operands[o]->shape->minor_to_major[0];
-        c.before[o] = (double)WBB_MIN(work[p->i->operands[o]->id], MOST_WORK);
+        c.before[o] = (double)WBB_MIN(work[p->i->operands[o]->id], tg_tuned(t, "product.work"));
         c.along[o] = hlo_holds(batch[o], minor) ? OF_BATCHES : hlo_holds(contracting[o], minor) ? OF_DEPTH : OF_SIDE;
     }
     return c;
@@ -147,13 +154,13 @@ static Moved moved_by_lanes(const Common *c, const PlanProduct *p)
 /* Through shared memory: its part of what the block brings, and the fragments. */
 static Moved moved_by_tiles(const Common *c, const PlanProduct *p)
 {
-    Moved m = {.slots = BARRIER};
+    Moved m = {.slots = c->n.ring};
     for (uint32_t o = 0; o < 2; o++) {
         const double fragments = 2.0 * (double)(plan_iteration(p) * (o ? plan_warp_columns(p) : plan_warp_rows(p)));
         const double brought = 2.0 * (double)plan_tile(p, o) * WARP / (double)threads_of(p), groups = groups_of(p, o);
         m.wavefronts += (fragments + brought) / LINE;
         m.slots += fragments / (ACCESS * WARP);
-        m.brings += groups * COPY;
+        m.brings += groups * c->n.copy;
         if (p->bring[o].copied) continue;
         const bool apart = c->along[o] == OF_BATCHES; /* each element is loaded by itself */
         const double lines = WBB_MAX((double)WARP * PLAN_GROUP / (double)plan_line(p, o), ACCESS * WARP / LINE);
@@ -170,7 +177,7 @@ static Moved moved_by_tiles(const Common *c, const PlanProduct *p)
 static double chain_of(const Common *c, const PlanProduct *p, const Moved *m, double tensor, double way)
 {
     const LayRates *r = c->r;
-    const double work = tensor * tg_schedulers(r->target) + r->alu * 8;
+    const double work = tensor * tg_schedulers(r->target) + r->alu * c->n.chain;
     const double wait = way + m->wavefronts * LINE / r->wavefront;
     if (p->stages && m->values > 0) return WBB_MAX(wait, work) + m->values + r->barrier + r->shared_latency;
     if (p->stages) return WBB_MAX(wait / (p->stages - 1), work) + r->barrier + r->shared_latency;
@@ -178,10 +185,11 @@ static double chain_of(const Common *c, const PlanProduct *p, const Moved *m, do
 }
 
 /* Sums through shared memory, and through memory: a ticket each time SMs are filled, then so many parts at once. */
-static double split_of(const LayRates *r, const PlanProduct *p, double waves)
+static double split_of(const Common *c, const PlanProduct *p, double waves)
 {
+    const LayRates *r = c->r;
     double clocks = 0, us = 0;
-    if (p->depth_warps > 1) clocks += r->barrier + 2 * r->shared_latency + p->depth_warps * plan_sums(p) * 8;
+    if (p->depth_warps > 1) clocks += r->barrier + 2 * r->shared_latency + p->depth_warps * plan_sums(p) * c->n.parts;
     if (p->depth_blocks > 1) {
         const double rounds = lay_ceiling((double)p->depth_blocks * plan_sums(p) / PLAN_AT_ONCE);
         clocks += 2 * r->barrier + r->atomic + r->fence + rounds * r->l2_latency;
@@ -224,7 +232,7 @@ static LayPrice price_of(const Common *c, const PlanProduct *p)
     const LayRates *r = c->r;
     const TgTarget *t = r->target;
     const double warps = plan_tile_warps(p) * p->depth_warps;
-    const double blocks = (double)plan_blocks(p), regs = registers_of(p);
+    const double blocks = (double)plan_blocks(p), regs = registers_of(p, &c->n);
     const double iterations = (double)lay_up(plan_depth(p), plan_iteration(p)) / p->depth_warps;
     const PriceOccupancy held =
         price_occupancy(t, (uint64_t)threads_of(p), (uint64_t)blocks, (uint64_t)regs, (uint64_t)shared_of(p));
@@ -232,7 +240,7 @@ static LayPrice price_of(const Common *c, const PlanProduct *p)
     const double at_once = WBB_MIN(of_sm, held.blocks) * warps;
     const double products = plan_sums(p) * p->steps, tensor = products * t->warp / tg_rate(t, "pipe.tensor")->value;
     const Moved moved = p->stages ? moved_by_tiles(c, p) : moved_by_lanes(c, p);
-    const double slots = products + moved.slots + SLOTS;
+    const double slots = products + moved.slots + c->n.slots;
     const double all = of_sm * warps * iterations; /* iterations of the busiest SM */
     const double of_block = (double)(plan_side(p, 0) + plan_side(p, 1));
     /* where all blocks run at once, what an iteration loads comes from DRAM for all of them */
@@ -252,18 +260,27 @@ static LayPrice price_of(const Common *c, const PlanProduct *p)
                       r->wavefront / r->clock;
     x.term[LAY_ISSUE] = all * slots / r->issue / r->clock;
     x.term[LAY_CHAIN] = all / at_once * chain_of(c, p, &moved, tensor, way) / r->clock;
-    x.term[LAY_SPLIT] = split_of(r, p, of_sm / held.blocks) + rows_of(r, p, of_sm, of_sm / held.blocks);
+    x.term[LAY_SPLIT] = split_of(c, p, of_sm / held.blocks) + rows_of(r, p, of_sm, of_sm / held.blocks);
     plan_add_up_product(r, &x);
     return x;
 }
 
+/* What all ways are held against. */
+typedef struct {
+    Common c;
+    const TgTarget *t;
+    int64_t threads, shared, tiles; /* of a block: threads, bytes of shared memory for sums, and for tiles */
+    int64_t blocks;                 /* of an SM, of which several may share results */
+    uint32_t run; /* neighbours that one store takes, so that the lanes of a row fill sectors with it */
+} Limits;
+
 /* Blocks of these tiles; false: no block may have them. */
-static bool divide(PlanProduct *p, const TgTarget *t, int64_t most_threads, int64_t most_shared)
+static bool divide(PlanProduct *p, const Limits *l, int64_t most_shared)
 {
     const int64_t warps = plan_tile_warps(p) * p->depth_warps, all = p->stages ? plan_tile_depth(p) : plan_iteration(p);
     const int64_t whole = plan_depth(p) / all;
     if (p->of.depth % (p->depth_blocks * (p->depth_blocks > 1 ? plan_tile_depth(p) : 1))) return false;
-    if (warps * t->warp > most_threads || registers_of(p) > (double)t->regs - 15) return false;
+    if (warps * l->t->warp > l->threads || registers_of(p, &l->c.n) > l->c.n.most_regs) return false;
     if (p->ahead && whole / p->depth_warps < 2) return false;
     if ((p->depth_warps > 1 || p->stages || p->rows) && shared_of(p) > most_shared) return false;
     if (p->depth_warps > 1 && !p->stages && (plan_depth(p) % all || whole % p->depth_warps)) return false;
@@ -288,15 +305,6 @@ static const Way ways[] = {{false, 1, 0, 2}, {false, 2, 0, 2}, {false, 4, 0, 2},
                            {false, 1, 2, 4}, {false, 1, 3, 4}, {false, 1, 4, 4}, {false, 2, 2, 4},
                            {false, 2, 4, 4}, {false, 4, 2, 4}, {false, 4, 4, 4}, {false, 8, 3, 4}};
 
-/* What all ways are held against. */
-typedef struct {
-    Common c;
-    const TgTarget *t;
-    int64_t threads, shared, tiles; /* of a block: threads, bytes of shared memory for sums, and for tiles */
-    int64_t blocks;                 /* of an SM, of which several may share results */
-    uint32_t run; /* neighbours that one store takes, so that the lanes of a row fill sectors with it */
-} Limits;
-
 /* Takes the cheapest of all numbers of tiles and warps, where that is less than what `price` has. */
 static void try_way(const Limits *l, const Way *w, const PlanProduct *of, PlanProduct *best, LayPrice *price)
 {
@@ -314,7 +322,7 @@ static void try_way(const Limits *l, const Way *w, const PlanProduct *of, PlanPr
         one.column_run = WBB_MIN(one.column_tiles, l->run);
         const int64_t shared = w->stages ? l->tiles : l->shared;
         for (one.depth_blocks = 1; one.steps <= w->most_steps; one.depth_blocks *= 2) {
-            if (!divide(&one, l->t, l->threads, shared)) break;
+            if (!divide(&one, l, shared)) break;
             if (one.depth_blocks > 1 && plan_blocks(&one) > l->blocks * l->t->sms) break;
             const LayPrice x = price_of(&l->c, &one);
             if (x.us < price->us) *price = x, *best = one;

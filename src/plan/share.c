@@ -32,6 +32,7 @@ typedef struct {
     PlanPath *paths;            /* by output */
     bool *done, *taken;         /* by output: another kernel makes it; this kernel does. done NULL: this makes all */
     bool *needed;               /* by id: an output that is taken needs it */
+    int64_t tries;              /* values below an output that are held against the terms, at most */
     int64_t limit;              /* terms of a reduction that each thread computes by itself, at most */
     uint32_t first_across;      /* outputs from this one on are sums across rows */
     const PlanRowSpace *rows;   /* of a product's results; NULL: no reduction of them is known */
@@ -275,14 +276,14 @@ static void mark_terms(Sharing *s)
 static bool find_path(Sharing *s, const HloInstruction *root, const HloShape *shape, const IrRef *at, bool kept,
                       PlanPath *found)
 {
-    enum { TRIES = 8 };
+    const int64_t most = s->tries;
     bool any = false;
     const HloInstruction **above = WBB_NEW_N(s->a, const HloInstruction *, s->body->n_instructions);
     const HloInstruction **stack = WBB_NEW_N(s->a, const HloInstruction *, s->body->n_instructions + 1);
     bool *met = WBB_NEW_N(s->a, bool, s->body->n_instructions);
     uint32_t n = 0, tries = 0;
     stack[n++] = root, met[root->id] = true;
-    while (n && tries < TRIES) {
+    while (n && tries < most) {
         const HloInstruction *i = stack[--n];
         if (hlo_same_dims(plan_shape(i, 0), shape)) {
             const PlanPath path = path_to(s, above, i, kept);
@@ -453,8 +454,8 @@ static void add_scans(Sharing *s, PlanRange *r)
 
 /* The stages of reductions with the dimensions of one of them, which make all outputs, or, unless done is NULL, as many
  * as they can of those that are not done, and mark them. Other reductions are computed by each thread, in loops. */
-static PlanRange *shared_by(WbbArena *a, Plan *p, const HloInstruction *hero, int64_t limit, bool *done,
-                            uint32_t across, const PlanRowSpace *rows)
+static PlanRange *shared_by(WbbArena *a, Plan *p, const TgTarget *t, const HloInstruction *hero, int64_t limit,
+                            bool *done, uint32_t across, const PlanRowSpace *rows)
 {
     const HloComputation *body = p->fusion->body;
     Sharing s = {.a = a, .p = p, .rw = p->rw, .body = body, .hero = hero, .done = done,
@@ -464,7 +465,8 @@ static PlanRange *shared_by(WbbArena *a, Plan *p, const HloInstruction *hero, in
                  .reduced = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .needed = WBB_NEW_N(a, bool, body->n_instructions + 1),
                  .taken = WBB_NEW_N(a, bool, p->n_outputs + 1), .paths = WBB_NEW_N(a, PlanPath, p->n_outputs + 1),
-                 .limit = limit, .first_across = p->n_outputs - across, .rows = rows};
+                 .limit = limit, .tries = tg_tuned(t, "share.paths"),
+                 .first_across = p->n_outputs - across, .rows = rows};
     find_reduces(&s);
     find_stretch(&s);
     find_position(&s);
@@ -489,10 +491,10 @@ static PlanRange *shared_by(WbbArena *a, Plan *p, const HloInstruction *hero, in
     return r;
 }
 
-PlanRange *plan_scanned(WbbArena *a, Plan *p, const HloInstruction *hero, const PlanRowSpace *rows)
+PlanRange *plan_scanned(WbbArena *a, Plan *p, const TgTarget *t, const HloInstruction *hero, const PlanRowSpace *rows)
 {
     p->reduced = WBB_NEW_N(a, bool, p->fusion->body->n_instructions + 1);
-    PlanRange *r = shared_by(a, p, hero, INT64_MAX, NULL, 0, rows);
+    PlanRange *r = shared_by(a, p, t, hero, INT64_MAX, NULL, 0, rows);
     if (!r) p->reduced = NULL;
     return r;
 }
@@ -504,7 +506,7 @@ PlanRange *plan_shared_across(WbbArena *a, Plan *p, const TgTarget *t, uint32_t 
     for (uint32_t o = p->n_outputs - across; o < p->n_outputs; o++) tried[p->roots[o].i->id] = true;
     p->reduced = WBB_NEW_N(a, bool, body->n_instructions + 1);
     const HloInstruction *hero = next_hero(body, tried);
-    PlanRange *r = hero ? shared_by(a, p, hero, tg_tuned(t, "reduce.straight"), NULL, across, NULL) : NULL;
+    PlanRange *r = hero ? shared_by(a, p, t, hero, tg_tuned(t, "reduce.straight"), NULL, across, NULL) : NULL;
     if (!r) p->reduced = NULL;
     return r;
 }
@@ -538,7 +540,7 @@ uint32_t plan_shared(WbbArena *a, Plan *p, const TgTarget *t, bool alone, PlanRa
         for (int64_t k = 0; k < most; k++) {
             const HloInstruction *hero = next_hero(body, tried);
             const int64_t limit = attempt < 2 ? tg_tuned(t, "reduce.straight") : INT64_MAX;
-            PlanRange *r = hero ? shared_by(a, p, hero, limit, several ? done : NULL, 0, NULL) : NULL;
+            PlanRange *r = hero ? shared_by(a, p, t, hero, limit, several ? done : NULL, 0, NULL) : NULL;
             if (r) (*ranges)[n++] = r;
             if (!hero || (r && !several)) break;
         }

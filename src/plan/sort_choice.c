@@ -15,7 +15,6 @@
 enum {
     GROUP_BITS = 3,  /* 2^3 elements in the registers of a thread (emit/sort_network.c); */
     FEW_BITS = 2,    /* and 2^2 where a block waits more than it computes */
-    FEW_HEADS = 4,   /* a block sorts at least as many together */
     OF_PARTS = 1024  /* bytes of shared memory in which the threads that merge find their part */
 };
 
@@ -217,8 +216,8 @@ static LayPrice price_of(const Sorts *x, const PlanSort *s)
 static int64_t group_of(const Sorts *x, const PlanSort *s)
 {
     const int64_t head = s->first + s->stored, group = x->places / head;
-    return group < FEW_HEADS || s->tile < head || s->tile >= s->length ? 0
-                                                                       : WBB_MIN(group, lay_up(s->length, s->tile));
+    const bool few = group < tg_tuned(x->t, "sort.heads");
+    return few || s->tile < head || s->tile >= s->length ? 0 : WBB_MIN(group, lay_up(s->length, s->tile));
 }
 
 static bool make(void *of, const void *wish, void *what, uint64_t *hash)

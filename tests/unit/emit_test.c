@@ -287,7 +287,8 @@ static const TgTune small_tunes[] = {
     TUNE("range.max_parts", 0, 2), TUNE("range.min_bytes", 0, 8), TUNE("range.min_elements", 0, 16),
     TUNE("reduce.max_nodes", 0, 64), TUNE("reduce.max_per_output", 0, 64), TUNE("reduce.max_total", 0, 1 << 20),
     TUNE("reduce.straight", 0, 16), TUNE("reduce.unroll", 0, 4), TUNE("select.few_warps", 0, 12),
-    TUNE("select.max_nodes", 0, 12), TUNE("share.kernels", 0, 8), TUNE("while.most", 0, 8192),
+    TUNE("select.max_nodes", 0, 12), TUNE("share.kernels", 0, 8), TUNE("share.paths", 0, 8),
+    TUNE("while.most", 0, 8192),
     TUNE("while.state", 0, 48), TUNE("while.straight", 0, 512), TUNE("work.chain", 0, 40),
     TUNE("work.function", 0, 12),
 };
