@@ -1,8 +1,8 @@
 /* beside: kernels that have nothing to do with each other become one, to save a launch.
  *
  * Needs: all kernels of a computation. Leaves: fewer of them. Two become one where their spaces are the same, or one
- * has the space of the other's results, and neither waits for the other. If each would be over before another one
- * could be launched, they surely gain by it; longer ones, up to some launches, where the prices of kernels say so: the
+ * has the space of the other's results or terms, and neither waits for the other. If each would be over before another
+ * one could be launched, they surely gain by it, but for terms; others, up to some launches, where prices say so: the
  * registers and the order of one may not suit the other. Those that read a value in common have become one before
  * (grouping.c).
  *
@@ -34,12 +34,18 @@ static bool is_shorter(FuseWork *w, const FuseKernel *k, double launches)
     return !k->into && !k->fixed && k->space.known && memory_time(w, k) < launches * w->rates->launch;
 }
 
+/* Has one of them, without a reduction, the space of the other one's terms? Threads then have all that is reduced. */
+static bool of_terms(const FuseWork *w, const FuseKernel *a, const FuseKernel *b)
+{
+    return !a->hero != !b->hero && fuse_count(&w->atoms, &a->space) == fuse_count(&w->atoms, &b->space);
+}
+
 /* Is one kernel sure to take less time than two, or do prices say so? */
 static bool agrees(FuseWork *w, uint32_t x, uint32_t y)
 {
     const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
     double two = 0, one = 0;
-    if (!is_shorter(w, a, 1) || !is_shorter(w, b, 1)) {
+    if (of_terms(w, a, b) || !is_shorter(w, a, 1) || !is_shorter(w, b, 1)) {
         if (!w->how) return false;
         const FuseKernel all = fuse_both(w, a, b);
         const double of_a = fuse_kernel_seconds(w, a), of_b = of_a > 0 ? fuse_kernel_seconds(w, b) : 0;
@@ -65,7 +71,9 @@ void fuse_merge_beside(FuseWork *w)
         for (uint32_t y = x + 1; y < w->kernels.n && is_candidate[x] && tried < w->rates->neighbours; y++) {
             const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
             if (!is_candidate[y]) continue;
-            const FusePos p = b->hero ? a->space : fuse_kept(w, a), q = a->hero ? b->space : fuse_kept(w, b);
+            const bool terms = of_terms(w, a, b);
+            const FusePos p = terms || b->hero ? a->space : fuse_kept(w, a);
+            const FusePos q = terms || a->hero ? b->space : fuse_kept(w, b);
             if (fuse_count(&w->atoms, &p) != fuse_count(&w->atoms, &q)) continue;
             tried++;
             if (fuse_merge(w, x, y, &p, &q)) continue;
