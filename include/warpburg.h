@@ -75,7 +75,7 @@ typedef enum { WB_ANY_BACKEND, WB_LLVM, WB_PTX, WB_PTX_OR_LLVM } wb_backend;
 typedef struct {
     const char *target; /* "sm_90"; NULL: sm_90 */
     wb_accuracy accuracy;
-    uint32_t align;     /* alignment of every buffer in bytes; 0: 16 */
+    uint32_t align;     /* alignment of every buffer in bytes, at least the size of its elements; 0: 16 */
     int lines;          /* the PTX has `.loc` lines of the rules that made it */
     int cubin;          /* make machine code as well, if ptxas is found */
     const char *layout; /* text of the layout that the kernel must have; NULL: the cheapest */

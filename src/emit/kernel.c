@@ -326,7 +326,7 @@ static IrKernel *new_kernel(WbbArena *a, IrGraph *g, const Plan *p, const PlanKe
         const int64_t each = plan_packed_group(t);
         const int64_t whole = (from->elements + each - 1) / each * each;
         const bool temporary = from->temporary || i >= p->n_operands + p->n_outputs;
-        k->buffers[i] = (IrBuffer){.name = from->name, .type = view, .align = from->temporary ? 16 : p->align,
+        k->buffers[i] = (IrBuffer){.name = from->name, .type = view, .align = from->temporary ? 16 : plan_align(p, t),
                                    .elements = whole * sc_type_info[t].bits / sc_type_info[view].bits};
         k->buffers[i].space = temporary ? IR_TEMP : !from->output ? IR_IN : from->alias < 0 ? IR_OUT : IR_INOUT;
         k->buffers[i].alias = (uint32_t)(from->alias + 1);

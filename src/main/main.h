@@ -43,7 +43,7 @@ extern const Command main_cache, main_assembler, main_explore;
 #define MAIN_OPTION_DISABLE(T)                                                                                         \
     {LIST("--disable", T, disable, "RULE", "do not apply a rule, FILE.py:LINE or FILE.py:LINE[INSTANCE]")}
 #define MAIN_OPTION_ALIGN(T)                                                                                           \
-    {NUMBER("--align", T, align, "BYTES", "alignment of every buffer"), .standard = "16",                              \
+    {NUMBER("--align", T, align, "BYTES", "alignment of buffers, their elements' at least"), .standard = "16",         \
      .choices = {.words = "1 2 4 8 16 32 64 128 256"}}
 #define MAIN_OPTION_LAYOUT(T)                                                                                          \
     {WORD("--layout", T, layout, "TEXT",                                                                               \

@@ -50,13 +50,13 @@ static void print_ir(WbbBuf *b, const char *pass, const IrKernel *k)
 
 _Static_assert((int)BD_MAX_RANK == (int)HLO_RANK_LIMIT, "a bundle describes every array of a module");
 
-static BdBuffer describe(WbbArena *a, const Plan *p, uint32_t i, uint32_t align)
+static BdBuffer describe(WbbArena *a, const Plan *p, uint32_t i)
 {
     const PlanBuffer *from = &p->buffers[i];
     const HloShape *s = from->shape;
     const int number = (int)(from->output ? i - p->n_operands : i);
     BdBuffer b = {.role = from->output ? BD_OUT : BD_IN, .arg = number, .type = sc_type_info[s->type].hlo,
-                  .rank = s->rank, .bits = sc_type_info[s->type].bits, .align = (int)align,
+                  .rank = s->rank, .bits = sc_type_info[s->type].bits, .align = (int)plan_align(p, s->type),
                   .init = BD_INIT_NONE, .copy_of = -1, .writes = BD_ONCE};
     for (int d = 0; d < s->rank; d++) {
         b.dims[d] = s->dims[d];
@@ -237,11 +237,11 @@ static Bundle *bundle_of(WbbArena *a, const PipeResult *r, const PipeOptions *o,
     int count = described;
     for (uint32_t k = 0; k < r->n_kernels; k++) count += (int)r->kernels[k].ir->n_buffers;
     const int temps = (int)p->n_temps;
-    const uint32_t align = o->align ? o->align : 16; /* of temporaries at least 16: sorts read words of them */
     BdBuffer *buffers = WBB_NEW_N(a, BdBuffer, count + temps + 1);
-    for (int i = 0; i < described; i++) buffers[i] = describe(a, p, (uint32_t)i, align);
+    for (int i = 0; i < described; i++) buffers[i] = describe(a, p, (uint32_t)i);
     for (int i = described; i < described + temps; i++)
-        buffers[i] = (BdBuffer){.role = BD_TEMP, .bytes = memory_of(&p->buffers[i]), .align = (int)WBB_MAX(align, 16u),
+        buffers[i] = (BdBuffer){.role = BD_TEMP, .bytes = memory_of(&p->buffers[i]),
+                                .align = (int)WBB_MAX(p->align, 16u), /* sorts read words of them */
                                 .init = p->buffers[i].zeroed ? BD_INIT_TICKET : BD_INIT_NONE, .copy_of = -1};
     *b = (Bundle){.compiler = "warpburg " WBB_VERSION, .target = r->target->name,
                   .n_buffers = described + temps, .buffers = buffers, .ptx = r->ptx, .hlo = text,

@@ -330,6 +330,7 @@ void plan_check(WbbCx *cx, WbbArena *a, const Plan *p, const TgTarget *t, bool l
 /* value.c */
 static inline PlanValue plan_value(const HloInstruction *i, uint32_t part) { return hlo_value(i, part); }
 uint32_t plan_packed_group(ScType t); /* elements of a byte; 1 for types of 8 bits and more */
+uint32_t plan_align(const Plan *p, ScType t); /* bytes; an operand or output of such elements begins at a multiple */
 /* a concatenate of slices that together are one array, rotated along one dimension */
 bool plan_is_rotation(const HloInstruction *i);
 const HloShape *plan_shape(const HloInstruction *i, uint32_t part); /* of leaf `part` of i */

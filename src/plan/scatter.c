@@ -86,7 +86,7 @@ static ScType word_of(const Scattering *x, const HloShape *s)
 {
     const uint32_t bits = sc_type_info[s->type].bits, wide = WBB_MAX(bits, 16u), lanes = bits == 128 ? 2 : 1;
     const ScType word = unsigned_of(wide / lanes);
-    const bool fills = hlo_elements(s) * bits % wide == 0 && x->p->align * 8 >= wide;
+    const bool fills = hlo_elements(s) * bits % wide == 0 && plan_align(x->p, s->type) * 8 >= wide;
     return fills && word != SC_NONE && tg_has_instruction(x->t, OP_ATOMIC_CAS, word, lanes) ? word : SC_NONE;
 }
 
@@ -97,15 +97,14 @@ static void combine_one(const Scattering *x, const HloInstruction *s, uint32_t k
     const ScType t = shape->type;
     const HloOpcode op = hlo_scatter_root(s, k)->opcode;
     const uint32_t bits = sc_type_info[t].bits;
-    const bool aligned = x->p->align * 8 >= WBB_MIN(bits, 64u);
     stage->combine = PLAN_LOCK;
-    if (aligned && hlo_scatter_takes(s, k) == k && bits >= 8 && bits <= 64) {
+    if (hlo_scatter_takes(s, k) == k && bits >= 8 && bits <= 64) {
         stage->combine = PLAN_SET;
         if (t == SC_C64) stage->word = SC_U64;
-    } else if (aligned && hlo_scatter_is_operation(s, k) && is_atomic(x, op, t, &stage->atomic, &stage->word)) {
+    } else if (hlo_scatter_is_operation(s, k) && is_atomic(x, op, t, &stage->atomic, &stage->word)) {
         const bool loses = stage->atomic == OP_ATOMIC_ADD && stage->word == SC_F32;
         stage->combine = loses && !x->p->flush ? PLAN_SUM : PLAN_ATOMIC;
-    } else if (aligned && hlo_scatter_is_operation(s, k) && in_float_order(x, op, t)) {
+    } else if (hlo_scatter_is_operation(s, k) && in_float_order(x, op, t)) {
         stage->combine = PLAN_FLOAT_ORDER;
         stage->atomic = sc_atomic(hlo_scalar(op));
     } else if ((stage->word = word_of(x, shape)) != SC_NONE) {

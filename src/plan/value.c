@@ -35,6 +35,9 @@ bool plan_is_rotation(const HloInstruction *i)
 
 uint32_t plan_packed_group(ScType t) { return ir_is_packed(t) ? 8u / sc_type_info[t].bits : 1; }
 
+/* One element is an access: a buffer is never aligned to less. */
+uint32_t plan_align(const Plan *p, ScType t) { return WBB_MAX(p->align, sc_type_info[t].bits / 8u); }
+
 const HloShape *plan_shape(const HloInstruction *i, uint32_t part)
 {
     const HloShape *s = i->shape;
