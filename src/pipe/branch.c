@@ -20,10 +20,7 @@
 #include "pipe/pipe.h"
 #include "price/price.h"
 
-#include <ctype.h>
-#include <string.h>
-
-enum { ISSUE = TG_PIPES };
+enum { ISSUE = PIPE_ISSUE };
 
 typedef struct {
     const IrGraph *g;
@@ -64,76 +61,6 @@ static IrRef chosen(const IrGraph *g, const PipeChoices *choices, IrRef r)
 }
 
 /* --- the price of a node ------------------------------------------------------------------------------------------ */
-static const char *type_suffix(WbbArena *a, ScType t, bool packed)
-{
-    const bool bits = t == SC_PRED || sc_is_float(t);
-    const char *name = sc_type_info[t].name;
-    if (!bits) name = wbb_format(a, "%c%u", sc_is_signed(t) ? 's' : 'u', sc_type_info[t].bits);
-    return packed ? wbb_format(a, "%sx2", name) : name;
-}
-
-/* A form of a row of instructions, whose letters stand for types; see ptx in rewrite/tables.h. */
-static const char *form_of(WbbArena *a, const char *p, size_t n, ScType to, ScType from, bool packed)
-{
-    WbbBuf out = wbb_buf(a);
-    for (size_t i = 0; i < n; i++) {
-        const char letter = p[i] == '%' && i + 1 < n ? p[++i] : 0;
-        if (letter == 't') wbb_put(&out, type_suffix(a, to, packed));
-        else if (letter == 'o') wbb_put(&out, type_suffix(a, from, packed && to != SC_BF16 && to != SC_F16));
-        else if (letter) wbb_putf(&out, "%u", sc_type_info[letter == 'b' ? to : from].bits);
-        else wbb_putf(&out, "%c", p[i]);
-    }
-    return out.text;
-}
-
-static void add_cycles(const TgPrice *p, double times, double out[TG_PIPES + 1])
-{
-    for (int i = 0; i < TG_PIPES; i++) out[i] += times * (double)p->cycles[i];
-    out[ISSUE] += times * (double)p->issue;
-}
-
-/* What LLVM spells: the first form that has a price, of two lanes at once where there is one. */
-static void add_spelled(const Ways *w, const IrNode *n, const char *forms, ScType from, double times,
-                        double out[TG_PIPES + 1])
-{
-    const uint32_t lanes = IR_LANES(n->type);
-    for (int packed = lanes > 1; packed >= 0; packed--)
-        for (const char *p = forms; *p; p += strspn(p, " ")) {
-            const size_t size = strcspn(p, " ");
-            const char *form = form_of(w->arena, p, size, IR_SC(n->type), from, packed);
-            const TgPrice *price = price_of(w->arena, w->target, form);
-            if (price) {
-                add_cycles(price, times * (packed ? (lanes + 0.0) / 2 : lanes), out);
-                return;
-            }
-            p += size;
-        }
-}
-
-/* Does a text name a type of two lanes, as in fma.rn.bf16x2? `ex2` is none. */
-static bool of_pairs(const char *text)
-{
-    const char *p = strstr(text, "x2");
-    while (p && (p == text || !isdigit((unsigned char)p[-1]))) p = strstr(p + 1, "x2");
-    return p != NULL;
-}
-
-/* Inline assembly: instructions of all lanes where one of its registers holds two. */
-static void add_assembly(const Ways *w, const IrNode *n, const char *text, double times, double out[TG_PIPES + 1])
-{
-    /* an mma has all lanes of its result at once */
-    const bool whole = (sc_op_info[n->op].effects & SC_CONVERGENT) != 0;
-    const double each = whole ? 1 : of_pairs(text) ? (IR_LANES(n->type) + 0.0) / 2 : IR_LANES(n->type);
-    for (const char *p = text; *p; p += *p == ';') {
-        p += strspn(p, " {}\t\n");
-        const size_t size = strcspn(p, ";");
-        const char *one = wbb_format(w->arena, "%.*s;", (int)size, p);
-        const TgPrice *price = size ? price_of(w->arena, w->target, price_form(w->arena, one)) : NULL;
-        if (price) add_cycles(price, times * each, out);
-        p += size;
-    }
-}
-
 static bool is_logic(const IrNode *n) { return n->op == OP_BAND || n->op == OP_BOR || n->op == OP_BXOR; }
 
 /* The machine combines three operands by logic, and compares the result with 0, in one instruction; conditions are
@@ -157,16 +84,9 @@ static void add_price(Ways *w, IrRef r, double out[TG_PIPES + 1])
     const double times = w->times[r];
     if (!row || is_absorbed(w, n)) return;
     const ScType from = n->a[0] ? IR_SC(ir_at(w->g, n->a[0])->type) : IR_SC(n->type);
-    switch ((RwInstrKind)row->kind) {
-    case RW_LLVM: case RW_INTR: add_spelled(w, n, row->ptx, from, times, out); break;
-    case RW_ASM: add_assembly(w, n, row->text, times, out); break;
-    case RW_LOOKUP: {
-        const char *load = wbb_format(w->arena, "ld.const.b%u;", sc_type_info[IR_SC(n->type)].bits);
-        add_assembly(w, n, load, times, out);
-        break;
-    }
-    case RW_CALL: w->unpriced += times; break;
-    }
+    if (row->kind == RW_CALL) w->unpriced += times;
+    const PipeRowPrice p = pipe_row_price(w->arena, w->target, row, n->type, from, n->op);
+    for (int i = 0; i <= TG_PIPES; i++) out[i] += times * p.clocks[i];
 }
 
 /* --- both ways ---------------------------------------------------------------------------------------------------- */

@@ -189,6 +189,14 @@ const char *pipe_better_apart(WbbCx *cx, const PipeOptions *o, const char *file,
 extern const char *const pipe_passes[];
 /* Runs one of them, by name; asserts that it exists. */
 void pipe_pass(RwCx *rw, IrKernel *k, const TgTarget *t, const char *pass, VecAccesses *accesses, PipeBranch *branch);
+/* row_price.c: of a row of instructions at a type: clocks of each pipe and of issue for a warp, and those from operand
+ * to result. from: the type of its first operand; op: what it computes. All 0 of a call, and of what has no price. */
+enum { PIPE_ISSUE = TG_PIPES };
+typedef struct {
+    double clocks[TG_PIPES + 1], latency;
+    bool branches; /* to a slow path: what follows waits */
+} PipeRowPrice;
+PipeRowPrice pipe_row_price(WbbArena *a, const TgTarget *t, const RwInstr *row, IrType type, ScType from, ScOp op);
 /* branch.c: takes one of both ways of each value that has two; then, of those that are long for some values, which way
  * is shorter, and the limits of vec_rare. */
 PipeChoices pipe_choose(RwCx *rw, IrKernel *k, const TgTarget *t);
