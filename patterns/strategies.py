@@ -55,6 +55,7 @@ EDGES = [                                       # of a module that is cut: where
     strategy('edge.again', at='edge', tested='their work against memory', because='each kernel that needs a value computes it: that takes less than memory'),
     strategy('edge.leave', at='edge', tested='bytes', because='a kernel that computes a value leaves it in memory for others: no kernel of its own'),
     strategy('edge.epilogue', at='edge', tested='bytes', because='a library adds what follows a product of f32 to its sums before it stores them'),
+    strategy('edge.loop',  at='edge', save=10, because='threads run a counted loop, whose state they hold: no launches for each iteration'),
     strategy('edge.beside', at='edge', save=2, because='kernels of the same space, of which none waits for the other, are one: a launch less'),
     strategy('edge.small',  at='edge', save=5, because='a kernel hardly longer than a launch is part of one that it shares a value with, of any space'),
 ]

@@ -237,22 +237,75 @@ static bool group_compiles(WbbCx *cx, const HloComputation *c, const FuseGroup *
     return compiles;
 }
 
-/* Does a kernel of nothing but the loop and the parts of its state that the kernel g needs compile? */
-static bool loop_compiles(WbbCx *cx, const HloComputation *c, const FuseGroup *g, const HloInstruction *loop,
-                          const FuseHow *how)
+/* A kernel of nothing but the loop, the parts of its state that the kernel g needs, and constants with which it
+ * begins: they say how often it runs. */
+static FuseGroup loop_alone(WbbArena *a, const FuseGroup *g, const HloInstruction *loop)
 {
-    WbbArena *scratch = wbb_arena_new(cx);
-    FuseGroup own = {.roots = WBB_NEW_N(scratch, const HloInstruction *, g->n_members),
-                     .members = WBB_NEW_N(scratch, const HloInstruction *, g->n_members)};
+    FuseGroup own = {.roots = WBB_NEW_N(a, const HloInstruction *, g->n_members),
+                     .members = WBB_NEW_N(a, const HloInstruction *, g->n_members)};
     for (uint32_t j = 0; j < g->n_members; j++) {
         const HloInstruction *i = g->members[j];
         const bool part = i->opcode == HLO_GET_TUPLE_ELEMENT && i->operands[0] == loop;
         if (part) own.roots[own.n_roots++] = i;
-        if (part || i == loop || i == loop->operands[0]) own.members[own.n_members++] = i;
+        bool begins = false;
+        for (uint32_t k = 0; k < loop->operands[0]->n_operands && !begins; k++)
+            begins = loop->operands[0]->operands[k] == i && fuse_is_small_constant(i);
+        if (part || begins || i == loop || i == loop->operands[0]) own.members[own.n_members++] = i;
     }
+    return own;
+}
+
+/* Does it compile? */
+static bool loop_compiles(WbbCx *cx, const HloComputation *c, const FuseGroup *g, const HloInstruction *loop,
+                          const FuseHow *how)
+{
+    WbbArena *scratch = wbb_arena_new(cx);
+    const FuseGroup own = loop_alone(scratch, g, loop);
     const bool compiles = own.n_roots && group_compiles(cx, c, &own, how);
     wbb_arena_free(scratch);
     return compiles;
+}
+
+/* Seconds of the launches of an iteration, at least, if they are steps of their own. */
+static double body_seconds(WbbCx *cx, const HloInstruction *loop, const FuseHow *how)
+{
+    WbbArena *scratch = wbb_arena_new(cx);
+    FuseHow alone = *how;
+    alone.explain = alone.plan = NULL;
+    const FuseCut cut = fuse_cut(cx, scratch, hlo_called(loop, "body"), &alone);
+    double sum = 0;
+    for (uint32_t k = 0; k < cut.n; k++) {
+        const FuseStep *s = &cut.steps[k];
+        double own = 0;
+        if (s->kind == FUSE_STEP_KERNEL) own = how->seconds(how->arg, s->text);
+        else if (s->kind == FUSE_STEP_LIBRARY) own = how->library(how->arg, s->text);
+        else if (s->kind == FUSE_STEP_CONTROL && s->at->opcode == HLO_WHILE)
+            own = (double)hlo_repeats(s->at) * body_seconds(cx, s->at, how);
+        sum += WBB_MAX(own, how->rates.launch);
+    }
+    wbb_arena_free(scratch);
+    return sum;
+}
+
+/* Does a loop take less time as steps that the host repeats than in a kernel? One that mixes elements has to save more
+ * than prices err by, any other one loses by as much. */
+static bool loop_loses(WbbCx *cx, const HloComputation *c, const FuseGroup *g, const HloInstruction *loop,
+                       const FuseHow *how, bool mixed, WbbBuf *explain)
+{
+    HloCount count;
+    if (!how->rates.loops || !how->seconds || !hlo_counts(loop, &count)) return mixed;
+    WbbArena *scratch = wbb_arena_new(cx);
+    const FuseGroup own = loop_alone(scratch, g, loop);
+    const double kernel = own.n_roots ? fuse_seconds(cx, c, how, &own) : 0, trips = (double)count.trips;
+    const double save = 1 - how->rates.loop_save, to_beat = mixed ? kernel / save : kernel * save;
+    wbb_arena_free(scratch);
+    if (kernel <= 0) return mixed;
+    if (to_beat <= trips * how->rates.launch) return false; /* whatever an iteration has */
+    const double launches = trips * body_seconds(cx, loop, how);
+    if (explain)
+        wbb_putf(explain, "  %s, while: %.2f us in a kernel, %.2f us of launches for each iteration\n", loop->name,
+                 kernel * 1e6, launches * 1e6);
+    return launches < to_beat;
 }
 
 /* Marks an instruction. Returns whether that is new. */
@@ -298,8 +351,23 @@ static bool mark_apart(WbbCx *cx, const HloComputation *c, const FuseGrouping *g
     return any;
 }
 
-/* Marks reductions and loops of kernels that do not compile. Returns whether one is new. */
-static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping *g, const FuseHow *how, bool *alone)
+/* Marks the loops of a kernel that lose. Returns whether one is new. */
+static bool mark_losing(WbbCx *cx, const HloComputation *c, const FuseGrouping *g, const FuseGroup *of,
+                        const FuseHow *how, bool *alone, WbbBuf *explain)
+{
+    bool any = false;
+    for (uint32_t j = 0; j < of->n_members; j++) {
+        const HloInstruction *i = of->members[j];
+        if (i->opcode == HLO_WHILE && !alone[i->id] && loop_loses(cx, c, of, i, how, g->mixed[i->id], explain))
+            any |= mark(alone, i);
+    }
+    return any;
+}
+
+/* Marks reductions and loops of kernels that do not compile, and loops that take more time than launches. Returns
+ * whether one is new. */
+static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping *g, const FuseHow *how, bool *alone,
+                         WbbBuf *explain)
 {
     bool any = false;
     for (uint32_t k = 0; how->compiles && k < g->n_groups; k++) {
@@ -311,6 +379,7 @@ static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping 
         }
         if (!may) continue;
         if (!group_compiles(cx, c, &g->groups[k], how)) any |= set_alone(cx, c, &g->groups[k], how, alone);
+        else any |= mark_losing(cx, c, g, &g->groups[k], how, alone, explain);
     }
     return any;
 }
@@ -334,7 +403,9 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
                        gr_sight(cx, a), fuse_loop_of(c), NULL};
     WbbBuf text = wbb_buf(a), *explain = how->explain ? &text : NULL;
     FuseGrouping g = fuse_group(cx, a, c, &how->rates, &given, explain);
-    while (mark_apart(cx, c, &g, how, given.apart) || mark_refused(cx, c, &g, how, given.alone)) {
+    WbbBuf loops = wbb_buf(a);
+    while (mark_apart(cx, c, &g, how, given.apart) ||
+           mark_refused(cx, c, &g, how, given.alone, explain ? &loops : NULL)) {
         text = wbb_buf(a);
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
     }
@@ -349,7 +420,9 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
     if (how->library && how->seconds) fuse_products(cx, a, c, how, &g, explain ? &found : NULL);
     if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
     if (explain && how->seconds) put_seconds(cx, c, how, &g, &found);
-    if (explain) wbb_putf(how->explain, "%s:\n%s%s", c->name, text.text, found.n ? found.text : "");
+    if (explain)
+        wbb_putf(how->explain, "%s:\n%s%s%s", c->name, text.text, loops.n ? loops.text : "",
+                 found.n ? found.text : "");
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
 }
 

@@ -118,6 +118,8 @@ typedef struct {
     double small, small_save;       /* the same of kernels of so many launches, of any space, that share a value */
     uint32_t partners;              /* with how many such one is tried */
     double worth;                   /* of all kernels' time: what other choices near a kernel could save at most */
+    bool loops; /* may a loop be a kernel whose threads mix elements of its state? Then prices decide of any loop */
+    double loop_save;               /* .. of what its launches take, that it must save then */
     double vector, products;        /* neighbours of a thread; times what follows that a library call may take */
     uint32_t tries;                 /* kernels that are priced in a row without one that takes less */
     /* limits: TUNE rows fuse.* */

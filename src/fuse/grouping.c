@@ -524,7 +524,8 @@ static void decide_step_result(FuseWork *w, const HloInstruction *i)
         leave_in(w, i, own.uses.items[0].kernel, &own);
         return;
     }
-    say(w, i, "a kernel of its own, which stores the results of each iteration");
+    if (w->loop[loop->id]->mixed) say(w, i, "a kernel of its own, whose threads hold several elements of the state");
+    else say(w, i, "a kernel of its own, which stores the results of each iteration");
     w->roles[i->id] = FUSE_ROOT;
     const uint32_t kernel = fuse_new_kernel(w, i);
     w->kernels.items[kernel].fixed = true;
@@ -568,7 +569,9 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     if (!rates->without[FUSE_BESIDE]) fuse_merge_beside(&w);
     if (!rates->without[FUSE_SMALL] && w.how) fuse_merge_small(&w);
     FuseGrouping out = {.roles = w.roles, .groups = WBB_NEW_N(a, FuseGroup, w.kernels.n + 1),
+                        .mixed = WBB_NEW_N(a, bool, n + 1),
                         .points = WBB_NEW_N(a, FusePoint, w.points.n + 1), .n_points = w.points.n};
+    for (uint32_t k = 0; k < n; k++) out.mixed[k] = w.loop[k] && w.loop[k]->mixed;
     for (uint32_t k = 0; k < w.points.n; k++) out.points[k] = w.points.items[k];
     for (uint32_t k = 0; k < w.kernels.n; k++)
         if (!w.kernels.items[k].into) out.groups[out.n_groups++] = fuse_group_of(&w, a, &w.kernels.items[k]);

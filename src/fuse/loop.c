@@ -277,6 +277,24 @@ static bool find_steps(FuseWork *w, const HloInstruction *loop, FuseLoop *found)
     return fits;
 }
 
+/* A loop whose iterations mix elements of its state, a few of which a thread may hold: the emitter finds out which
+ * ones, and prices say whether that pays (cut.c). */
+static bool find_mixed(FuseWork *w, const HloInstruction *loop, FuseLoop *found)
+{
+    HloCount count;
+    if (!w->rates->loops || !is_simple(loop) || !hlo_counts(loop, &count) || count.trips < 2) return false;
+    const HloComputation *body = hlo_called(loop, "body");
+    for (uint32_t k = 0; k < body->n_instructions; k++) /* nobody knows what it takes */
+        if (body->instructions[k]->opcode == HLO_WHILE && hlo_count_of(body->instructions[k]).trips < 0) return false;
+    const uint32_t n = loop->shape->n_elements;
+    *found = (FuseLoop){.steps = true, .mixed = true, .part = WBB_NEW_N(w->arena, FuseLoopPart, n + 1)};
+    for (uint32_t k = 0; k < n; k++) {
+        const bool any = hlo_loop_keeps(loop, k) && hlo_elements(loop->shape->elements[k]) > 1;
+        found->part[k] = hlo_is_stacked(loop, &count, k) ? FUSE_LOOP_AT : any ? FUSE_LOOP_ANYWHERE : FUSE_LOOP_FEW;
+    }
+    return true;
+}
+
 /* One of which a thread has its element of each result; all have this shape. */
 static bool find_loop(FuseWork *w, const HloInstruction *loop, const HloShape *shape, FuseLoop *found)
 {
@@ -336,7 +354,7 @@ void fuse_find_loops(FuseWork *w)
         const HloShape *of = results_of(w, i);
         FuseLoop *found = WBB_NEW(w->arena, FuseLoop);
         if (!(of && find_loop(w, i, of, found)) &&
-            !(only_elements(w, i) && find_steps(w, i, found)))
+            !(only_elements(w, i) && (find_steps(w, i, found) || find_mixed(w, i, found))))
             continue;
         w->loop[k] = w->loop[i->operands[0]->id] = found;
         for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) w->loop[w->users[u]] = found;

@@ -78,9 +78,10 @@ typedef enum {
     FUSE_LOOP_ANYWHERE, /* no iteration changes it, and any element may be read in any of them */
 } FuseLoopPart;
 typedef struct {
-    const HloShape *shape; /* of the results that are used */
+    const HloShape *shape; /* of the results that are used; NULL: of a mixed one */
     FuseLoopPart *part; /* [elements of the state] */
-    bool steps; /* it keeps a result of each iteration, and `shape` is that of one */
+    bool steps; /* it keeps a result of each iteration, and `shape` is that of one; or it is mixed */
+    bool mixed; /* its iterations mix elements of the state, of which a thread has several */
 } FuseLoop;
 
 /* decide.c: does it write where operands say, or order elements? Nothing else follows in its kernel. */
@@ -98,6 +99,7 @@ typedef struct {
     FuseRole *roles; /* [id] */
     FuseGroup *groups;
     uint32_t n_groups;
+    bool *mixed; /* [id] loops of kernels whose threads mix elements of the state */
     FusePoint *points; /* [n_points] choices that there were, from the last instruction to the first */
     uint32_t n_points;
 } FuseGrouping;

@@ -29,10 +29,12 @@ static double seconds(Small *s, uint32_t kernel)
 /* A slice of an array is written, in the memory of the array. */
 static bool is_update(const HloInstruction *i) { return i->opcode == HLO_DYNAMIC_UPDATE_SLICE; }
 
-/* May it have outputs of other spaces? What a scatter, a scan or a sort is may not. */
+/* May it have outputs of other spaces? What a scatter, a scan or a sort is may not, nor a loop whose threads have one
+ * element each. */
 static bool is_open(const FuseWork *w, const FuseKernel *k)
 {
-    return !k->into && (!k->fixed || is_update(item(w, &k->roots, 0)));
+    const HloInstruction *root = item(w, &k->roots, 0);
+    return !k->into && (!k->fixed || is_update(root) || (w->loop[root->id] && w->loop[root->id]->mixed));
 }
 
 /* The value whose memory it has. */

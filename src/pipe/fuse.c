@@ -47,6 +47,8 @@ static FuseRates rates_of(const TgTarget *t)
                        .small = tuned(t, "fuse.small"),
                        .partners = (uint32_t)tuned(t, "fuse.partners"),
                        .small_save = (double)tg_strategy(t, "edge.small")->save / 100,
+                       .loops = !tg_strategy(t, "edge.loop")->off,
+                       .loop_save = (double)tg_strategy(t, "edge.loop")->save / 100,
                        .worth = tuned(t, "fuse.worth") / 100,
                        .tries = (uint32_t)tuned(t, "fuse.tries"),
                        .sms = t->sms,
@@ -83,6 +85,21 @@ static double time_of(WbbArena *a, const Plan *p, const TgTarget *t)
     return x.bytes_alone ? 0 : x.us;
 }
 
+/* The same of a kernel that was made, whose threads may run loops: what these take its IR says. */
+static double time_of_made(WbbCx *cx, WbbArena *a, const PipeResult *r, const TgTarget *t)
+{
+    double us = 0;
+    for (uint32_t k = 0; k < r->plan.n_kernels; k++) {
+        const PlanKernel *of = &r->plan.kernels[k];
+        const LayPrice planned = plan_kernel_price(a, plan_of_kernel(&r->plan, of), of, t);
+        const bool shares = of->n_ranges && of->ranges[0].reduced;
+        const double own = shares ? 0 : pipe_loop_us(cx, r->kernels[k].ir, t);
+        if (own <= 0 && planned.bytes_alone) return 0;
+        us += WBB_MAX(own, planned.us);
+    }
+    return us;
+}
+
 /* The kernel of a text in normal form. rules: as of pipe_plan. */
 static const HloModule *read_kernel(WbbCx *cx, WbbArena *a, const Planned *p, RwCx **rules)
 {
@@ -110,7 +127,7 @@ static void try(WbbCx *cx, void *arg)
         const PipeOptions o = {.target = p->target->name, .stage = PIPE_AT_IR, .disable = p->of->places,
                                .n_disable = p->of->n_places};
         pipe_compile(cx, a, &o, "kernel.hlo", p->text, strlen(p->text), &r);
-        p->us = time_of(a, &r.plan, p->target);
+        p->us = time_of_made(cx, a, &r, p->target);
         p->pays = r.work <= tuned(p->target, "work.apart");
     }
 }

@@ -276,6 +276,10 @@ void pipe_check_touches(WbbCx *cx, const Plan *p, const PlanKernel *of, const Ir
 /* work.c: the operations that one thread evaluates at most, if it takes all branches. For a kernel after any pass. */
 double pipe_work(WbbCx *cx, const IrKernel *k);
 
+/* loop_time.c: microseconds of a kernel after the last pass, whose threads run loops; 0: how often one runs the text
+ * does not say. */
+double pipe_loop_us(WbbCx *cx, const IrKernel *k, const TgTarget *t);
+
 /* explain.c: the report of --explain. */
 void pipe_explain(WbbBuf *out, const PipeResult *r);
 /* One line for each of the first `limit` firings in the trace: "patterns/functions.py:12: tanh.bf16(x) -> ..". If there
