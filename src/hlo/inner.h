@@ -169,8 +169,6 @@ void hlo_read_literal(HloReader *r, const HloShape *s, HloInstruction *i);
 
 /* module.c */
 const char *hlo_opcode_text(const HloInstruction *i); /* "negate-start", "negate" */
-bool hlo_is_identity_call(const HloInstruction *i);
-bool hlo_is_barrier(const HloInstruction *i);
 
 /* dims.c: iterates over the attributes of a text ", name=value, .." */
 typedef struct {

@@ -81,7 +81,7 @@ bool hlo_is_pure(HloOpcode op)
 }
 
 /* Custom calls that state where a value lives or how it is split over devices, and return it unchanged. */
-bool hlo_is_identity_call(const HloInstruction *i)
+static bool is_identity_call(const HloInstruction *i)
 {
     static const char *const targets[] = {
         "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost",
@@ -97,12 +97,10 @@ bool hlo_is_identity_call(const HloInstruction *i)
 }
 
 /* Operations that only order others and return operand 0 unchanged. */
-bool hlo_is_barrier(const HloInstruction *i)
+bool hlo_forwards_operand(const HloInstruction *i)
 {
-    return i->opcode == HLO_OPT_BARRIER || i->opcode == HLO_DOMAIN || i->opcode == HLO_ADD_DEPENDENCY;
+    return hlo_kind(i->opcode) == HLO_IS_FORWARD ? i->opcode != HLO_AFTER_ALL : is_identity_call(i);
 }
-
-bool hlo_forwards_operand(const HloInstruction *i) { return hlo_is_identity_call(i) || hlo_is_barrier(i); }
 
 uint64_t hlo_literal_bits(const HloInstruction *constant, int64_t k)
 {

@@ -142,8 +142,7 @@ const HloModule *hlo_pass_async(WbbCx *cx, WbbArena *a, const HloModule *m);    
 const HloModule *hlo_pass_call(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_nested(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_map(WbbCx *cx, WbbArena *a, const HloModule *m);
-const HloModule *hlo_pass_identity(WbbCx *cx, WbbArena *a, const HloModule *m);        /* normalise_clean.c */
-const HloModule *hlo_pass_barrier(WbbCx *cx, WbbArena *a, const HloModule *m);
+const HloModule *hlo_pass_forward(WbbCx *cx, WbbArena *a, const HloModule *m);         /* normalise_clean.c */
 const HloModule *hlo_pass_alone(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_size(WbbCx *cx, WbbArena *a, const HloModule *m);
 const HloModule *hlo_pass_copy(WbbCx *cx, WbbArena *a, const HloModule *m);

@@ -1,9 +1,9 @@
-/* normalise_clean: seven passes that remove operations which compute nothing.
+/* normalise_clean: six passes that remove operations which compute nothing.
  *
  * Needs: an HLO module. Leaves: one without the operations in the middle column's pass; the right column replaces them.
  *
- *     s = f32[8] custom-call(x), custom_call_target="Sharding"        identity      x
- *     o = (f32[8], f32[8]) opt-barrier(t)                             barrier       t
+ *     s = f32[8] custom-call(x), custom_call_target="Sharding"        forward       x
+ *     o = (f32[8], f32[8]) opt-barrier(t)                             forward       t
  *     r = f32[8] all-reduce(x), replica_groups={{0}}, to_apply=add    alone         x
  *     n = s32[] get-dimension-size(x), dimensions={0}                 size          s32[] constant(8)
  *     c = f32[8]{0} copy(y)                                           copy          y
@@ -14,28 +14,16 @@
 
 #include <string.h>
 
-/* identity: custom calls that only place or shard a value ---------------------------------------------------------- */
+/* forward: operations that only order others, and custom calls that only place or shard a value ------------------- */
 
-static HloInstruction *rewrite_identity(HloBuilder *b, const HloInstruction *i)
+static HloInstruction *rewrite_forward(HloBuilder *b, const HloInstruction *i)
 {
-    return hlo_is_identity_call(i) ? hlo_mapped(b, i->operands[0]) : NULL;
+    return hlo_forwards_operand(i) ? hlo_mapped(b, i->operands[0]) : NULL;
 }
 
-const HloModule *hlo_pass_identity(WbbCx *cx, WbbArena *a, const HloModule *m)
+const HloModule *hlo_pass_forward(WbbCx *cx, WbbArena *a, const HloModule *m)
 {
-    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_is_identity_call, .rewrite = rewrite_identity});
-}
-
-/* barrier: operations that only order others ----------------------------------------------------------------------- */
-
-static HloInstruction *rewrite_barrier(HloBuilder *b, const HloInstruction *i)
-{
-    return hlo_is_barrier(i) ? hlo_mapped(b, i->operands[0]) : NULL;
-}
-
-const HloModule *hlo_pass_barrier(WbbCx *cx, WbbArena *a, const HloModule *m)
-{
-    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_is_barrier, .rewrite = rewrite_barrier});
+    return hlo_rewrite(cx, a, m, &(HloRewriter){.applies = hlo_forwards_operand, .rewrite = rewrite_forward});
 }
 
 /* alone: collectives that one device takes part in ----------------------------------------------------------------- */
