@@ -34,7 +34,7 @@ def table() -> str:
         needs = ", ".join(f'"{word}"' for word in o.needs.split()) or "NULL"
         why, sentence = o.reason
         lines.append(f'    [HLO_{o.name}] = {{"{o.text}", {o.operands}, HLO_IS_{o.kind.upper()}, OP_{(o.scalar or "none").upper()}, '
-                     f'{identity}, {"true" if o.idempotent else "false"}, "{o.takes}", {facts}, {{{needs}}}, WHY_{why.upper()}, "{sentence}"}},\n')
+                     f'{identity}, {"true" if o.idempotent else "false"}, "{o.takes}", {facts}, {o.starts}, {{{needs}}}, WHY_{why.upper()}, "{sentence}"}},\n')
     return "".join([*lines, "};\n\n", *hlo_reads.function(OPS)])
 
 

@@ -84,6 +84,7 @@ class Op:
     facts: str = ""  # words of FACTS
     reads: Optional[str] = None  # of a move, see above; None: of one whose elements stay in their order
     declined: str = ""  # of REASONS, of one that not every kernel can have; "": its kind's, or no operation on elements has its meaning
+    starts: int = 0  # its first operand that says where it reads or writes, which all later ones do, too; -1: the middle one does; 0: none
     needs: str = ""  # attributes without which its text is refused; what others it must have its verifier says
 
     @property
@@ -138,8 +139,9 @@ OPS = [
     Op("reverse", 1, "move", reads="n - 1 - i[d] if d in dimensions else i[d]", needs="dimensions"),
     Op("slice", 1, "move", facts="again", reads="start + stride * i[d]", needs="slice"),
     Op("transpose", 1, "move", facts="free", reads="i[place(d)]", needs="dimensions"),
-    Op("concatenate", -1, "choose", needs="dimensions"), Op("dynamic-slice", -1, "choose"), Op("dynamic-update-slice", -1, "choose", facts="hero"),
-    Op("gather", 2, "choose"), Op("pad", 2, "choose", needs="padding"),
+    Op("concatenate", -1, "choose", needs="dimensions"), Op("dynamic-slice", -1, "choose", starts=1),
+    Op("dynamic-update-slice", -1, "choose", facts="hero", starts=2),
+    Op("gather", 2, "choose", starts=1), Op("pad", 2, "choose", needs="padding"),
     Op("convolution", 2, "fold", facts="products", declined="convolution"), Op("dot", -1, "fold", facts="products", declined="product"),
     Op("reduce", -1, "fold", facts="hero", needs="dimensions to_apply"),
     Op("reduce-window", -1, "fold", facts="hero", needs="to_apply"),
@@ -149,7 +151,7 @@ OPS = [
     Op("call", -1, "control", needs="to_apply", declined="calls"), Op("conditional", -1, "control", needs="branch_computations", declined="jumps"),
     Op("fusion", -1, "control", needs="calls", declined="fusions"),
     Op("map", -1, "control", needs="to_apply"), Op("while", 1, "control", facts="free", needs="body", declined="jumps"),
-    Op("scatter", -1, "whole", facts="hero", needs="to_apply", declined="writes"),
+    Op("scatter", -1, "whole", facts="hero", starts=-1, needs="to_apply", declined="writes"),
     Op("select-and-scatter", 3, "whole", facts="hero", declined="writes"), Op("sort", -1, "whole", needs="to_apply", declined="sort"),
     Op("async-done", 1, "library", declined="waits"), Op("async-start", -1, "library", declined="waits"),
     Op("async-update", 1, "library", declined="waits"), Op("batch-norm-grad", 5, "library", declined="expanded"),

@@ -460,7 +460,7 @@ static bool has_choice(const HloComputation *body)
 {
     bool found = false;
     for (uint32_t k = 0; k < body->n_instructions; k++)
-        found = found || body->instructions[k]->opcode == HLO_CONCATENATE || body->instructions[k]->opcode == HLO_PAD;
+        found = found || hlo_joins(body->instructions[k]->opcode);
     return found;
 }
 

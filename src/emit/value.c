@@ -22,12 +22,6 @@ typedef struct {
     IxAccess access;
 } Plain;
 
-/* Is the operand an array whose element is wanted, and not an integer that says where? */
-static bool is_read(const HloInstruction *i, uint32_t operand)
-{
-    return (i->opcode != HLO_DYNAMIC_SLICE && i->opcode != HLO_GATHER) || operand == 0;
-}
-
 static Plain *plain_begin(EmitValues *e, EmitFrame *f)
 {
     Plain *p = f->data = WBB_NEW(e->arena, Plain);
@@ -36,7 +30,7 @@ static Plain *plain_begin(EmitValues *e, EmitFrame *f)
     p->order = WBB_NEW_N(e->arena, uint32_t, f->i->n_operands + 1);
     f->operands = WBB_NEW_N(e->arena, IrRef, f->i->n_operands + 1);
     for (uint32_t k = 0; k < f->i->n_operands; k++) {
-        if (!is_read(f->i, k)) continue;
+        if (hlo_is_start(f->i, k)) continue;
         uint32_t at = p->n++;
         for (; at > 0 && f->i->operands[p->order[at - 1]]->id > f->i->operands[k]->id; at--)
             p->order[at] = p->order[at - 1];

@@ -27,8 +27,8 @@ double fuse_bytes_read(WbbArena *a, const FuseRates *r, const HloInstruction *i,
 
 static double one(WbbArena *a, const FuseRates *r, const HloInstruction *i)
 {
+    if (hlo_has_starts(i->opcode)) return r->place;
     switch (i->opcode) {
-    case HLO_GATHER: case HLO_DYNAMIC_SLICE: case HLO_DYNAMIC_UPDATE_SLICE: return r->place;
     case HLO_CONCATENATE: return r->slots(r->of, i) + r->move;
     case HLO_PAD: /* windows share what a border selects */
         return r->slots(r->of, i) + (hlo_is_border(i) && i->n_users > 1 ? 0 : r->move);

@@ -107,7 +107,7 @@ static void find(GrSight *s, const HloInstruction *i, uint32_t k, GrAxes *to)
         any = true;
     }
     IxAccess at;
-    if (any || ix_holds_starts(i, k)) return;
+    if (any || hlo_is_start(i, k)) return;
     ix_access(s->rw, s->a, i, k, v.index, v.ranges, v.starts, &at);
     to->known = !at.never;
     if (at.never) return;

@@ -44,18 +44,12 @@ static bool is_leaf(const HloInstruction *i)
     return i->opcode == HLO_CONSTANT && i->literal && (i->literal_splat || hlo_elements(i->shape) <= MOST_LITERAL);
 }
 
-/* Does it read at starts that are elements of an operand? */
-static bool starts_somewhere(const HloInstruction *i)
-{
-    return i->opcode == HLO_GATHER || i->opcode == HLO_DYNAMIC_SLICE || i->opcode == HLO_DYNAMIC_UPDATE_SLICE;
-}
-
 static bool is_term(const HloInstruction *i)
 {
     if (!is_array(i->shape)) return false;
     for (uint32_t k = 0; k < i->n_operands; k++)
         if (!is_array(i->operands[k]->shape)) return false;
-    if (i->opcode == HLO_PAD || is_leaf(i) || starts_somewhere(i)) return true;
+    if (i->opcode == HLO_PAD || is_leaf(i) || hlo_has_starts(i->opcode)) return true;
     if (i->opcode == HLO_CONCATENATE) return i->n_operands <= MOST_CHOICES;
     if (hlo_is_move(i->opcode)) return is_move(i);
     return hlo_is_elementwise(i->opcode) && i->n_operands <= 3;
@@ -126,7 +120,7 @@ static IrRef start_variable(Make *m, IrRef value, int64_t lo, int64_t hi)
 /* Indices of the starts of an operation at an index; NULL: it has none. */
 static const IrRef *starts_of(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
 {
-    if (!starts_somewhere(i)) return NULL;
+    if (!hlo_has_starts(i->opcode)) return NULL;
     const IxNeeds needs = ix_needs(m->a, i);
     IrRef *starts = WBB_NEW_N(m->a, IrRef, needs.n_starts + 1u);
     for (uint32_t k = 0; k < needs.n_starts; k++) {
@@ -187,8 +181,7 @@ static IrRef leaf(Make *m, const HloInstruction *i, const IrRef *index)
 static IrRef element(Make *m, const HloInstruction *i, const IrRef *index, uint32_t depth)
 {
     if (is_leaf(i)) return leaf(m, i, index);
-    if (i->opcode == HLO_PAD || i->opcode == HLO_CONCATENATE || i->opcode == HLO_DYNAMIC_UPDATE_SLICE)
-        return choice(m, i, index, depth);
+    if (hlo_branches(i->opcode)) return choice(m, i, index, depth);
     const IrRef *starts = starts_of(m, i, index, depth);
     IrRef operands[3] = {0};
     for (uint32_t k = 0; k < (starts ? 1 : i->n_operands); k++) {
@@ -332,7 +325,7 @@ enum { MANY = 2 };
  * elements of one array. */
 static uint32_t reads_of(WbbArena *a, const HloInstruction *i, uint32_t o)
 {
-    const int d = starts_somewhere(i) ? ix_vector_dimension(a, i, o) : -1;
+    const int d = hlo_has_starts(i->opcode) ? ix_vector_dimension(a, i, o) : -1;
     const HloInstruction *x = i->operands[o];
     if (d < 0 || x->shape->dims[d] <= 1) return 1;
     if (x->opcode != HLO_CONCATENATE || x->dimensions[0] != d) return MANY;

@@ -28,7 +28,7 @@ static bool is_move(const HloInstruction *i)
 {
     if (i->shape->type == SC_TUPLE || i->shape->dynamic || hlo_elements(i->shape) <= 0) return false;
     if (hlo_kind(i->opcode) == HLO_IS_MOVE) return i->opcode != HLO_BITCAST && ix_has_map(i, 0);
-    return i->opcode == HLO_PAD || i->opcode == HLO_CONCATENATE;
+    return hlo_joins(i->opcode);
 }
 
 /* The operand of a concatenate that has the first element of an index. */

@@ -27,6 +27,7 @@ typedef struct {
     bool idempotent; /* op(x, x) is x */
     const char *classes; /* of the types that all operands and the result may have; "": its verifier says */
     uint32_t facts;      /* of HloFact */
+    int8_t starts;       /* the first operand that says where it reads or writes; -1: the middle one does; 0: none */
     const char *needs[2]; /* attributes without which its text is refused; NULL: none */
     WbbWhy why;           /* of one that no kernel has: the reason, and .. */
     const char *sentence; /* .. what is seen */
@@ -307,6 +308,10 @@ void hlo_decline_features(WbbCx *cx, const HloModule *m);
 /* Of a reduction in parts: elements of its slowest reduced dimension, and `run` dimensions as one from that on. */
 int64_t hlo_split_length(const HloInstruction *i, uint32_t *slowest, uint32_t *run);
 double hlo_terms(WbbArena *a, const HloInstruction *i); /* that are folded for an element; 0: it is no fold */
+bool hlo_is_start(const HloInstruction *i, uint32_t k); /* are its integers where i reads or writes, and no elements? */
+bool hlo_has_starts(HloOpcode op); /* is each element one of an operand's, at starts that another says? */
+bool hlo_joins(HloOpcode op);    /* does its index alone say which operand has an element? pad, concatenate */
+bool hlo_branches(HloOpcode op); /* its index, or that and starts: dynamic-update-slice, too */
 bool hlo_is_term(const HloInstruction *i, uint32_t k);  /* of a fold: has operand k terms, or what they begin with? */
 /* Elements of operand k, of what is no fold, that one evaluation of each element of i needs, over elements of i; -1:
  * its own, at the same index. 0: some, for all elements together. */

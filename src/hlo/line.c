@@ -92,7 +92,7 @@ int64_t hlo_stepped_along(const HloInstruction *i, int64_t counter, HloLine of_c
 {
     const bool updates = i->opcode == HLO_DYNAMIC_UPDATE_SLICE;
     const HloShape *whole = i->operands[0]->shape, *part = updates ? i->operands[1]->shape : i->shape;
-    const uint32_t starts = updates ? 2 : 1;
+    const uint32_t starts = (uint32_t)hlo_op_info[i->opcode].starts;
     int64_t found = -1;
     HloLine at;
     if (i->n_operands != starts + whole->rank) return -1;

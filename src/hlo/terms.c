@@ -32,6 +32,18 @@ double hlo_terms(WbbArena *a, const HloInstruction *i)
     }
 }
 
+bool hlo_has_starts(HloOpcode op) { return hlo_kind(op) == HLO_IS_CHOOSE && hlo_op_info[op].starts; }
+
+bool hlo_joins(HloOpcode op) { return hlo_kind(op) == HLO_IS_CHOOSE && !hlo_op_info[op].starts; }
+
+bool hlo_branches(HloOpcode op) { return hlo_kind(op) == HLO_IS_CHOOSE && hlo_op_info[op].starts != 1; }
+
+bool hlo_is_start(const HloInstruction *i, uint32_t k)
+{
+    const int starts = hlo_op_info[i->opcode].starts;
+    return starts < 0 ? k == i->n_operands / 2 : starts && k >= (uint32_t)starts;
+}
+
 bool hlo_is_term(const HloInstruction *i, uint32_t k)
 {
     return k < (hlo_has(i->opcode, HLO_PRODUCTS) ? 2 : i->n_operands / 2);

@@ -48,8 +48,6 @@ void ix_family_start(const IxFamily *f, RwCx *rw, IxList of, uint32_t k, const I
                      IrRef *at);
 void ix_family_access(const IxFamily *f, RwCx *rw, IxList of, uint32_t rank, const IrRef *from, const IrRef *ranges,
                       const IrRef *starts, IxAccess *access);
-/* Does this operand hold starts? Then it has no access. */
-bool ix_holds_starts(const HloInstruction *i, uint32_t operand);
 /* The index of the first start that operand of.operand holds; false: it holds none. */
 bool ix_family_component(const IxFamily *f, RwCx *rw, IxList of, const IrRef *from, const IrRef *ranges, IrRef *at);
 

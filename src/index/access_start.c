@@ -27,7 +27,7 @@ static void list_slice_starts(IxList *l, uint32_t first, const HloShape *whole, 
 
 static void slice_start(IxQuery *q, uint32_t k, IrRef component, IrRef *at)
 {
-    const uint32_t first = q->i->opcode == HLO_DYNAMIC_SLICE ? 1 : 2;
+    const uint32_t first = (uint32_t)hlo_op_info[q->i->opcode].starts;
     (void)k;
     if (is_vector(q->i, first)) at[0] = component;
 }
@@ -303,29 +303,13 @@ static void to_scatter(IxQuery *q)
     }
 }
 
-bool ix_holds_starts(const HloInstruction *i, uint32_t operand)
-{
-    switch (i->opcode) {
-    case HLO_DYNAMIC_SLICE: return operand >= 1;
-    case HLO_DYNAMIC_UPDATE_SLICE: return operand >= 2;
-    case HLO_GATHER: return operand == 1;
-    case HLO_SCATTER: return operand == indices_of(i);
-    default: return false;
-    }
-}
-
 int ix_vector_dimension(WbbArena *a, const HloInstruction *i, uint32_t operand)
 {
-    const uint32_t rank = i->operands[operand]->shape->rank;
-    int64_t d = -1;
-    switch (i->opcode) {
-    case HLO_DYNAMIC_SLICE: return operand == 1 && is_vector(i, 1) ? 0 : -1;
-    case HLO_DYNAMIC_UPDATE_SLICE: return operand == 2 && is_vector(i, 2) ? 0 : -1;
-    case HLO_GATHER: d = operand == 1 ? hlo_gather_dims(a, i).index_vector_dim : -1; break;
-    case HLO_SCATTER: d = operand == indices_of(i) ? hlo_scatter_dims(a, i).index_vector_dim : -1; break;
-    default: break;
-    }
-    return d < (int64_t)rank ? (int)d : -1;
+    if (!hlo_is_start(i, operand)) return -1;
+    const int64_t d = i->opcode == HLO_GATHER    ? hlo_gather_dims(a, i).index_vector_dim
+                      : i->opcode == HLO_SCATTER ? hlo_scatter_dims(a, i).index_vector_dim
+                                                 : (is_vector(i, operand) ? 0 : -1);
+    return d < (int64_t)i->operands[operand]->shape->rank ? (int)d : -1;
 }
 
 const IxFamily ix_dynamic_slice = {list_slice, slice_start, slice};

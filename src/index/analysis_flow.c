@@ -296,7 +296,7 @@ void ix_step_back(IxFlow *w, const HloInstruction *i, uint32_t leaf, const IxRea
         for (uint32_t k = 0; k < i->n_operands; k++) {
             const IxList of = {.a = w->a, .i = i, .operand = k, .output = leaf};
             Step s = {.w = w, .family = f, .of = of, .before = from->items[n]};
-            if (ix_holds_starts(i, k)) step_to_starts(&s, &sink.to[sink.first[k]]);
+            if (hlo_is_start(i, k)) step_to_starts(&s, &sink.to[sink.first[k]]);
             else step_to_array(&s, i->operands[k]->shape->rank, &sink.to[sink.first[k]]);
         }
 }

@@ -45,7 +45,7 @@ static bool has_own_choice(const PlanWalk *w, uint32_t pass)
     for (uint32_t k = 0; k < w->needs.n; k++) {
         const HloOpcode op = w->needs.items[k].value.i->opcode;
         const uint64_t passes = w->needs.items[k].passes;
-        found = found || ((op == HLO_CONCATENATE || op == HLO_PAD) && passes >> pass & 1 && !(passes & 1));
+        found = found || (hlo_joins(op) && passes >> pass & 1 && !(passes & 1));
     }
     return found;
 }

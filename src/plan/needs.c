@@ -63,12 +63,7 @@ static double needed_of(const HloInstruction *i, uint32_t k, double n, double te
 /* Is operand k computed in a branch, where the index lies in it? */
 static bool is_in_branch(const HloInstruction *i, uint32_t k)
 {
-    switch (i->opcode) {
-    case HLO_CONCATENATE: return true;
-    case HLO_PAD: return k == 0;
-    case HLO_DYNAMIC_UPDATE_SLICE: return k < 2;
-    default: break;
-    }
+    if (hlo_branches(i->opcode)) return !hlo_is_start(i, k) && (k == 0 || i->opcode != HLO_PAD);
     for (uint32_t d = 0; i->windows && d < i->n_windows; d++) {
         const HloWindow *x = &i->windows[d];
         if (x->low > 0 || x->high > 0 || x->lhs_dilate > 1) return hlo_is_term(i, k);

@@ -179,8 +179,7 @@ static bool needs_kept_alone(Sharing *s, const HloInstruction *of, const IrRef *
         for (uint32_t k = 0; k < i->n_operands; k++) {
             const HloInstruction *x = i->operands[k];
             if (!s->stage[x->id]) continue;
-            const bool moves = i->opcode == HLO_PAD || i->opcode == HLO_CONCATENATE;
-            if (!(moves || ix_has_map(i, k)) || n + 1 >= 64u * s->body->n_instructions) return false;
+            if (!(hlo_joins(i->opcode) || ix_has_map(i, k)) || n + 1 >= 64u * s->body->n_instructions) return false;
             IxAccess access;
             ix_access(s->rw, s->a, i, k, at, NULL, NULL, &access);
             if (!access.never) push(s, x, access.index, &stack, &n);

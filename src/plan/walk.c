@@ -398,7 +398,7 @@ static void need_access(PlanWalk *w, uint32_t user, uint32_t k)
         by.apart = x.sliced ? 1 : by.sliced ? WBB_MIN(by.apart, apart) : apart;
         by.sliced = sliced;
     }
-    if (ix_holds_starts(i, k)) return; /* where it starts, not what it is of: whole slices start at 0 and need none */
+    if (hlo_is_start(i, k)) return; /* where it starts, not what it is of: whole slices start at 0 and need none */
     IxAccess access;
     ix_access(w->rw, w->a, i, k, x.index, ranges, starts, &access);
     if (!access.never) need(w, of, access.index, &by, edge);

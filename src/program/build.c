@@ -155,7 +155,6 @@ static uint32_t *named(Flow *f, const HloInstruction *i)
     case HLO_GET_TUPLE_ELEMENT:
         for (int64_t k = 0; of && k < i->number; k++) of += i->operands[0]->shape->elements[k]->n_leaves;
         return of;
-    case HLO_ADD_DEPENDENCY: case HLO_DOMAIN: case HLO_OPT_BARRIER: return of;
     default: break;
     }
     if (hlo_forwards_operand(i) || (hlo_is_elementwise(i->opcode) && i->shape->type == SC_TUPLE)) return of;
