@@ -127,7 +127,10 @@ static bool make_option(Pieces *c, const uint32_t *const *numbers)
 {
     const HloModule *made = gr_option(c->cx, c->arena, c->best->module, numbers, c->rules, false);
     c->rows = numbers;
-    if (made == c->best->module) return not_possible(c, "no rule says what it may be");
+    if (made == c->best->module) {
+        const bool any = c->rules && gr_option(c->cx, c->arena, made, numbers, NULL, false) != made;
+        return not_possible(c, any ? "the rule that says what it may be is disabled" : "no rule says what it may be");
+    }
     c->made = as_written(c, made);
     return true;
 }
