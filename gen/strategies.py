@@ -1,5 +1,5 @@
 """`strategy(..)`: its words, and what is wrong with a row. A name is that of the function that makes such a plan, with dots as underscores: plan_make_NAME
-of src/plan for a row at 'fusion', make_NAME of src/pipe/pieces.c for one at 'text'. `definitions` lists both for C, which declares and calls them by it;
+of src/plan for a row at 'fusion' or 'text'. `definitions` lists these for C, which declares and calls them by it;
 src/pipe/better_apart.c asks for those at 'module', src/fuse/grouping.c has a choice for each at 'edge'. The order of the rows is the order of trying.
 
     fault([strategy("sort", because=" ")])      ("patterns/strategies.py", 7), "strategy('sort', ..): because= is empty; .."
@@ -84,7 +84,7 @@ def definitions(rows: Iterable[Strategy]) -> str:
     """strategies.def: the functions of all rows for C, each once."""
     made = {r.name: r for r in rows if r.at in ("fusion", "text")}
     return ("/* Generated from patterns/strategies.py: a C function for each row. */\n" +
-            "".join(f'STRATEGY_{r.at}({r.name.replace(".", "_")}, "{r.name}")\n' for r in made.values()))
+            "".join(f'STRATEGY({r.name.replace(".", "_")}, "{r.name}")\n' for r in made.values()))
 
 
 __all__ = ["PLACES", "Strategy", "definitions", "faults", "strategy"]

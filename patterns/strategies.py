@@ -6,7 +6,7 @@ first. It is not tried where its launches (`launches=` at least) and bytes alone
 its own test is: it takes the place of the base where that holds. A strategy that cuts a fusion plans its parts alike; first= and parts= are strategies that its
 first part, and each part, does not try. Rows at 'text' write a text anew, each on what those before it left; those at 'module' say why one becomes several.
 needed= says why a row cannot be left out: `--disable strategies.py:LINE` leaves out any other one, and each fusion still compiles; `--explain` lists what was
-tried. rival=True: it is made of the base, and is none. The row's name is that of its C function: plan_make_NAME of src/plan, make_NAME of src/pipe/pieces.c.
+tried. rival=True: it is made of the base, and is none. The row's name is that of its C function: plan_make_NAME of src/plan.
 """
 from gen.lang import *
 

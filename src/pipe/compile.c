@@ -406,11 +406,11 @@ static RwCx *new_engine(const Compile *c)
     return rw;
 }
 
-static PipePlanned plan_given(Compile *c, const PlanOptions *options)
+static const PlanGivenPlan *plan_given(Compile *c)
 {
+    if (!c->o->plan.text) return NULL;
     if (c->o->layout) wbb_fail(c->cx, (WbbLoc){0}, "a layout beside a plan: a plan has the layouts of its kernels");
-    const PlanGivenPlan *given = plan_read_given(c->cx, c->arena, c->r->target, &c->o->plan);
-    return pipe_plan_given(c->cx, c->arena, c->r->normal, c->r->target, options, given, c->r->rw);
+    return plan_read_given(c->cx, c->arena, c->r->target, &c->o->plan);
 }
 
 /* parse .. plan; true if the stage that is asked for is reached. */
@@ -436,9 +436,8 @@ static bool front(Compile *c)
     const PlanOptions options = {.align = c->o->align, .layout = c->o->layout,
                                  .flush = c->o->accuracy != SC_EXACT,
                                  .deterministic = c->o->deterministic};
-    const PipePlanned planned = c->o->plan.text ? plan_given(c, &options)
-                                           : pipe_plan(c->cx, c->arena, r->normal, r->target, &options, r->rw);
-    r->normal = planned.module, r->fusion = *planned.fusion, r->plan = planned.plan;
+    const PlanOfText planned = plan_texts(c->cx, c->arena, r->normal, r->target, &options, plan_given(c), r->rw);
+    r->plan = planned.plan, r->fusion = *r->plan.fusion, r->normal = r->fusion.body->module;
     r->texts = planned.tried, r->n_texts = planned.n_tried;
     lap(c, PIPE_PLAN);
     return stage == PIPE_AT_PLAN;

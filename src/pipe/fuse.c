@@ -100,7 +100,7 @@ static double time_of_made(WbbCx *cx, WbbArena *a, const PipeResult *r, const Tg
     return us;
 }
 
-/* The kernel of a text in normal form. rules: as of pipe_plan. */
+/* The kernel of a text in normal form. rules: as of plan_texts. */
 static const HloModule *read_kernel(WbbCx *cx, WbbArena *a, const Planned *p, RwCx **rules)
 {
     const PipeFuse *f = p->of;
@@ -120,7 +120,7 @@ static void try(WbbCx *cx, void *arg)
     const HloModule *m = read_kernel(cx, a, p, &rules);
     if (!strstr(p->text, " while(") &&
         gr_operations(cx, a, hlo_fusion(cx, m).body) <= tuned(p->target, "work.look")) {
-        const PipePlanned x = pipe_plan(cx, a, m, p->target, &p->of->kernels, rules);
+        const PlanOfText x = plan_texts(cx, a, m, p->target, &p->of->kernels, NULL, rules);
         p->us = time_of(a, &x.plan, p->target);
     } else {
         PipeResult r;
@@ -159,7 +159,7 @@ static void try_across(WbbCx *cx, void *arg)
     RwCx *rules;
     const HloModule *m = read_kernel(cx, a, p, &rules);
     const HloFusion f = hlo_fusion(cx, m);
-    const PipePlanned x = pipe_plan(cx, a, m, p->target, &p->of->kernels, rules);
+    const PlanOfText x = plan_texts(cx, a, m, p->target, &p->of->kernels, NULL, rules);
     p->pays = plan_has_across(&x.plan) && plan_us(a, &x.plan, p->target) < apart_us(cx, a, &f, p->target);
 }
 
@@ -258,8 +258,7 @@ static void put_chosen(WbbCx *cx, void *arg)
     RwCx *rules;
     const HloModule *m = read_kernel(cx, a, &c->planned, &rules);
     const PlanGivenPlan *given = c->stated->text ? plan_read_given(cx, a, f->target, c->stated) : NULL;
-    const PipePlanned x = given ? pipe_plan_given(cx, a, m, f->target, &f->kernels, given, rules)
-                                : pipe_plan(cx, a, m, f->target, &f->kernels, rules);
+    const PlanOfText x = plan_texts(cx, a, m, f->target, &f->kernels, given, rules);
     c->planned.us = time_of(a, &x.plan, f->target);
     plan_print_given(c->out, &x.plan, x.tried, x.n_tried, c->indent);
 }

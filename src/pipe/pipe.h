@@ -115,7 +115,7 @@ typedef struct {
 typedef struct {
     HloModule *module;       /* as parsed: kernels are judged by it */
     const HloModule *normal; /* normalised: this one is compiled */
-    HloFusion fusion, whole; /* whole: the same before pieces.c */
+    HloFusion fusion, whole; /* whole: the same as it was written */
     Plan plan;
     const PlanOutcome *texts; /* [n_texts] of strategies that write the text anew; those of the fusion are the plan's */
     uint32_t n_texts;
@@ -159,22 +159,6 @@ PipeMade pipe_make(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *fil
 const char *pipe_make_key(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *text, size_t n);
 /* cubin.c: tg_assemble, by way of a store, which may be NULL. */
 TgCubin pipe_cubin(WbbCx *cx, WbbArena *a, WbbStore *store, const TgTarget *t, const char *ptx, const char *name);
-
-/* pieces.c: the plan of a normalised module of one fusion that takes least, and the text that it is of. */
-typedef struct {
-    const HloModule *module;
-    HloFusion *fusion; /* which the plan keeps */
-    Plan plan;
-    PlanOutcome *tried; /* [n_tried] strategies that write the text anew */
-    uint32_t n_tried;
-} PipePlanned;
-/* rules: those that it has disabled make no plan, and it counts the options of the one that is taken; NULL: none is. */
-PipePlanned pipe_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PlanOptions *options,
-                      RwCx *rules);
-
-/* The same by a plan that is given; fails at its place where it is not possible. */
-PipePlanned pipe_plan_given(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PlanOptions *options,
-                            const PlanGivenPlan *given, RwCx *rules);
 
 /* library.c: of a library call, as the entry of its text has it: seconds by the roofline; of it what products of dots,
  * convolutions and calls of cuBLAS take; the bytes of its operands and its result. */

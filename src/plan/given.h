@@ -35,6 +35,17 @@ typedef struct {
 
 /* given.c: reads a file; fails at what it does not know. */
 const PlanGivenPlan *plan_read_given(WbbCx *cx, WbbArena *a, const TgTarget *t, const WbbSource *from);
+/* best_text.c: the plan of a normalised module of one fusion that takes least; its fusion is of the best text. */
+typedef struct {
+    Plan plan;
+    const PlanOutcome *tried; /* [n_tried] the text as it is written, and strategies that write it anew */
+    uint32_t n_tried;
+} PlanOfText;
+/* given: the choices that are followed, or that fail at their place; NULL: those by price. rules: those that it has
+ * disabled make no plan, and it counts the options of the one that is taken; NULL: none is. */
+PlanOfText plan_texts(WbbCx *cx, WbbArena *a, const HloModule *m, const TgTarget *t, const PlanOptions *options,
+                      const PlanGivenPlan *given, RwCx *rules);
+
 /* The choices of a plan, below the line 'choices'. */
 void plan_print_given(WbbBuf *out, const Plan *p, const PlanOutcome *texts, uint32_t n, int indent);
 

@@ -1,5 +1,5 @@
-/* strategies.c: one loop over the strategies of the target (patterns/strategies.py): which are possible, what the plans
- * take that they make, and which one is taken.
+/* strategies.c: one loop over the strategies of the target (patterns/strategies.py), of a fusion or of its text: which
+ * are possible, what the plans take that they make, and which one is taken.
  *
  * Needs a fusion with its roots, buffers and limits; leaves its plan, and of each strategy what became of it. The first
  * that is possible makes the base. Each further one that is possible, and could take less by its launches and bytes, is
@@ -17,14 +17,14 @@ static const struct {
     const char *name;
     PlanMake *make;
 } makers[] = {
-#define STRATEGY_fusion(function, name) {name, plan_make_##function},
-#define STRATEGY_text(function, name)
+#define STRATEGY(function, name) {name, plan_make_##function},
 #include "strategies.def"
 };
 
 /* NULL: the rows of another program, which this one was given, have one more. */
 static PlanMake *maker_of(const TgStrategy *row)
 {
+    if (!row) return plan_make_written;
     for (size_t k = 0; k < WBB_LEN(makers); k++)
         if (!strcmp(makers[k].name, row->name)) return makers[k].make;
     return NULL;
@@ -42,7 +42,7 @@ static void make(WbbCx *cx, void *arg)
 {
     Making *m = arg;
     m->made = m->make(m->x, &m->plan);
-    if (m->made) plan_legal(cx, &m->plan, m->x->t);
+    if (m->made && m->x->at == TG_AT_FUSION) plan_legal(cx, &m->plan, m->x->t); /* another text's plan is legal */
 }
 
 /* The first strategy that was declined: what the fusion is declined with if all are. */
@@ -62,9 +62,10 @@ static const char *sentence_of(const PlanTry *x, size_t before)
 
 static bool is_made(PlanTry *x, const TgStrategy *row, Plan *p, Declined *first)
 {
-    Making m = {.x = x, .make = maker_of(row), .plan = *x->base};
+    Making m = {.x = x, .make = maker_of(row)};
     const size_t before = strlen(x->cx->messages);
-    x->row = row, x->why_not = "";
+    if (x->base) m.plan = *x->base;
+    x->row = row, x->why_not = "", x->number = 0;
     if (!m.make) return plan_not(x, "this program has no such strategy");
     const WbbStatus s = wbb_guard(x->cx, make, &m);
     *p = m.plan;
@@ -86,16 +87,27 @@ static const PlanRange *shared_range(const Plan *p, const PlanOptions *options)
     return reduces && p->reduced && r->choice ? r : NULL;
 }
 
-/* Tries a row: its plan, or NULL. The outcome is the last of the log. */
-static Plan *tried(PlanTry *x, Plan *log, const TgStrategy *row, Declined *declined)
+bool plan_try_row(PlanTry *x, const TgStrategy *row, Plan *p)
 {
-    PlanOutcome *t = &log->tried[log->n_tried++];
+    const size_t before = strlen(x->cx->messages);
+    const WbbWhy why = x->cx->why;
+    Declined declined = {0};
+    const bool made = is_made(x, row, p, &declined);
+    wbb_forget_since(x->cx, before);
+    x->cx->why = why;
+    return made;
+}
+
+/* Tries a row: its plan, or NULL. The outcome is the last of those tried. */
+static const Plan *try_row(PlanTry *x, const TgStrategy *row, Declined *declined)
+{
+    PlanOutcome *t = &x->tried[x->n_tried++];
     Plan *p = WBB_NEW(x->a, Plan);
     *t = (PlanOutcome){.row = row, .us = -1};
-    if (row->off) t->why = "left out";
+    if (row && row->off) t->why = "left out";
     else if (!is_made(x, row, p, declined)) t->why = x->why_not;
-    else t->plan = p;
-    return t->plan ? p : NULL;
+    else t->plan = p, t->number = x->number;
+    return t->plan;
 }
 
 const char plan_why_too_long[] = "not tried: its launches and bytes alone take longer than it may";
@@ -126,14 +138,14 @@ static bool may_take_less(PlanTry *x, Search *s, const TgStrategy *row)
     find_base_price(x, s);
     if (s->base.bytes_alone) return false;
     const double most = WBB_MIN(s->best.us, plan_to_beat(row, x->shared, s->base.us));
-    return row->fewer || plan_bound_us(x->base, &s->base, row, x->t) < most;
+    return row->fewer || plan_bound_us(x->found, &s->base, row, x->t) < most;
 }
 
 /* The price of the base that a plan is held against: of a loop in whose place a tile is, the one that counts accesses
  * by the dimensions of the tile, as the tile's does. */
 static const LayPrice *price_of_base(const PlanTry *x, const Search *s, const Plan *p)
 {
-    const PlanRange *of = p->n_kernels == 1 ? p->kernels[0].ranges : NULL;
+    const PlanRange *of = p->n_kernels == 1 && x->at == TG_AT_FUSION ? p->kernels[0].ranges : NULL;
     const PlanRange *base = x->found->n_kernels ? x->found->kernels[0].ranges : NULL;
     return of && of->tile && base && base->stages->kind == PLAN_ELEMENTS ? of->tile->loop : &s->base;
 }
@@ -141,7 +153,10 @@ static const LayPrice *price_of_base(const PlanTry *x, const Search *s, const Pl
 /* Does a plan that was made take the place of the best one? */
 static bool takes_less(PlanTry *x, Search *s, PlanOutcome *t)
 {
-    if (t->row->taken == TG_TESTED || x->options->layout) return true;
+    if (t->row->taken == TG_TESTED || x->options->layout) {
+        s->best.us = 0;
+        return true;
+    }
     find_base_price(x, s);
     const LayPrice own = plan_price(x->a, t->plan, x->t);
     t->us = own.us;
@@ -151,28 +166,43 @@ static bool takes_less(PlanTry *x, Search *s, PlanOutcome *t)
     return true;
 }
 
+/* What further rows are held against: of a fusion its base; of a text the best one so far, which they write anew. */
+static void hold(PlanTry *x, Search *s, const Plan *p)
+{
+    if (x->texts) {
+        plan_take_text(x, p);
+        s->base = s->best;
+    } else if (!x->found) {
+        x->found = p, x->shared = shared_range(p, x->options);
+    }
+}
+
 /* The plan of the first row that is possible, and of each further one that takes less; NULL: none is possible.
  * all: else the first alone. */
-static const Plan *search(PlanTry *x, Plan *log, Declined *declined, bool all)
+static const Plan *search(PlanTry *x, Declined *declined, bool all)
 {
     Search s = {0};
+    x->tried = WBB_NEW_N(x->a, PlanOutcome, x->t->n_strategies + 1), x->n_tried = 0;
     const bool prices = tg_find_rate(x->t, "clock"); /* a target without rates has none, and the first plan is taken */
     x->found = NULL, x->shared = NULL;
+    if (x->texts && try_row(x, NULL, declined)) {
+        take(&s, x->tried);
+        hold(x, &s, s.of->plan);
+    }
     for (uint32_t k = 0; k < x->t->n_strategies && !(x->found && !(all && prices)); k++) {
         const TgStrategy *row = &x->t->strategies[k];
         const bool base = !row->rival, further = row->taken != TG_FIRST;
-        if (row->at != TG_AT_FUSION || x->options->without >> k & 1 || !(x->found ? further : base)) continue;
+        if (row->at != x->at || !(x->found ? further : base)) continue;
+        if (x->texts ? x->options->layout != NULL : x->options->without >> k & 1) continue;
         if (x->found && !row->off && !may_take_less(x, &s, row)) {
-            log->tried[log->n_tried++] = (PlanOutcome){.row = row, .us = -1, .why = plan_why_too_long};
+            x->tried[x->n_tried++] = (PlanOutcome){.row = row, .us = -1, .why = plan_why_too_long};
             continue;
         }
-        const Plan *p = tried(x, log, row, declined);
-        PlanOutcome *t = &log->tried[log->n_tried - 1];
-        if (!p) continue;
-        if (x->found && !takes_less(x, &s, t)) continue;
-        take(&s, t);
-        if (row->taken == TG_TESTED) break;
-        if (!x->found) x->found = p, x->shared = shared_range(p, x->options);
+        const Plan *p = try_row(x, row, declined);
+        if (!p || (x->found && !takes_less(x, &s, &x->tried[x->n_tried - 1]))) continue;
+        take(&s, &x->tried[x->n_tried - 1]);
+        if (row->taken == TG_TESTED && !x->texts) break;
+        hold(x, &s, p);
     }
     return s.of ? s.of->plan : NULL;
 }
@@ -182,11 +212,10 @@ static const Plan *search(PlanTry *x, Plan *log, Declined *declined, bool all)
 static void find_base(PlanTry *x, Declined *declined)
 {
     PlanOptions free = *x->options;
-    Plan log = {.tried = WBB_NEW_N(x->a, PlanOutcome, x->t->n_strategies + 1)};
     const PlanOptions *given = x->options;
     free.given = NULL, free.layout = NULL;
     x->options = &free;
-    (void)search(x, &log, declined, false);
+    (void)search(x, declined, false);
     x->options = given;
     if (!x->found) wbb_fail(x->cx, x->given->at, "%s takes the place of another plan, and there is none",
                             x->given->row->name);
@@ -224,22 +253,21 @@ static Plan follow(PlanTry *x)
 Plan plan_best(PlanTry *x)
 {
     x->given = x->options->given;
-    if (x->given) return follow(x);
+    if (x->given && !x->texts) return follow(x);
     const WbbWhy why = x->cx->why;
     Declined declined = {0};
-    Plan log = {.tried = WBB_NEW_N(x->a, PlanOutcome, x->t->n_strategies + 1)};
-    const Plan *found = search(x, &log, &declined, true);
+    const Plan *found = search(x, &declined, true);
     if (!found && declined.any) {
         x->cx->why = declined.why;
         wbb_rethrow(x->cx, WBB_DECLINED);
     }
     if (!found) { /* sums that were asked for, and no kernel has */
-        log.fusion = x->base->fusion;
-        return log;
+        const Plan none = {.fusion = x->base->fusion, .tried = x->tried, .n_tried = x->n_tried};
+        return none;
     }
     Plan best = *found;
     if (declined.any) wbb_forget_since(x->cx, declined.before);
     x->cx->why = why;
-    best.tried = log.tried, best.n_tried = log.n_tried;
+    if (!x->texts) best.tried = x->tried, best.n_tried = x->n_tried;
     return best;
 }

@@ -1,8 +1,9 @@
-/* strategies.h: the ways in which a fusion may become kernels: a row of patterns/strategies.py each, and a function
- * here that makes the plan or says why it cannot.
+/* strategies.h: the ways in which a fusion may become kernels, or its text be written anew before: a row of
+ * patterns/strategies.py each, and a function here that makes the plan or says why it cannot.
  *
  *     share     make_kernels.c plan_make_share     threads share the terms of all reductions
  *     rows      make_cuts.c    plan_make_rows      a rival of that: launches of few long rows
+ *     pieces    texts.c        plan_make_pieces    the plan of another text: rows in pieces, read once
  *
  * A maker takes what is known of the fusion and leaves a plan. It knows of no other maker: what several ask is a fact
  * of PlanTry, found when it is first asked for.
@@ -29,12 +30,17 @@ typedef struct PlanTry {
     const PlanOptions *options;
     /* plan_fusion: of the parts of a fusion that is cut */
     Plan (*plan)(WbbCx *cx, WbbArena *a, const HloFusion *fusion, const TgTarget *target, PlanOptions options);
-    const Plan *base; /* of the fusion, with roots, buffers and limits, without kernels */
-    const TgStrategy *row; /* that is tried */
+    TgPlace at;       /* of the rows that are tried */
+    PlanOutcome *tried; /* [n_tried] what became of each, in their order */
+    uint32_t n_tried;
+    const Plan *base; /* of the fusion, with roots, buffers and limits, without kernels; NULL: of another text */
+    const TgStrategy *row; /* that is tried; NULL: the text as it is written */
     const struct PlanGiven *given; /* that is followed; NULL: one is chosen */
-    const Plan *found; /* of a rival: the plan whose place it may take */
+    const Plan *found; /* of a rival: the plan whose place it may take; of a text: of the one before it */
     const PlanRange *shared; /* .. whose one kernel has this range; NULL: it is another plan, or its layout was given */
     const char *why_not;   /* of a maker that made nothing */
+    int64_t number;        /* PlanOutcome.number */
+    struct PlanTexts *texts; /* NULL: the text stays as it is */
     /* facts, by the functions below */
     bool knows_order, knows_steps, scatters, alone;
     const HloInstruction *hero; /* the sort or scan that a kernel is for; NULL: there is none */
@@ -46,12 +52,29 @@ typedef struct PlanTry {
     const PlanBuffer *placed;       /* the buffers with these */
 } PlanTry;
 
+/* What those at 'text' begin with, and what the last of them made. */
+typedef struct PlanTexts {
+    const HloModule *matrices, *sums; /* the module as it was given; with sums of products instead */
+    RwCx *rules; /* which rules are disabled, and counts the options that are taken; NULL: none is */
+    const uint32_t *const *rows; /* of the option that made a plan; NULL: none did */
+    int64_t number; /* PlanGivenText.number; 0: any */
+    bool follows;   /* a plan is given, whose strategy says what is possible */
+} PlanTexts;
+
 /* Makes *p, a copy of the base, or says in why_not why it is not possible. A maker may also decline. */
 typedef bool PlanMake(PlanTry *x, Plan *p);
 
 extern const char plan_why_too_long[]; /* why a strategy was not tried: of PlanOutcome */
 /* strategies.c: the plan by the rows of the target. Declines where no strategy is possible, as the first did. */
 Plan plan_best(PlanTry *x);
+/* Makes the plan of one row, and forgets why it is declined; false, and why_not: it is not possible. */
+bool plan_try_row(PlanTry *x, const TgStrategy *row, Plan *p);
+
+/* texts.c: the plan of the text before any row writes it anew; counts what the plan of another one has taken, of which
+ * the next row is tried. */
+PlanMake plan_make_written;
+void plan_take_text(PlanTry *x, const Plan *p);
+HloFusion *plan_fusion_of(const PlanTry *x, const HloModule *m); /* of a module, in the arena */
 
 /* facts.c */
 bool plan_not(PlanTry *x, const char *why); /* false, and why */
@@ -66,12 +89,10 @@ bool plan_is_in_place(const Plan *p); /* has an output the memory of an operand?
 void plan_find_roots(WbbCx *cx, WbbArena *a, Plan *p, const HloInstruction *root);
 void plan_find_buffers(WbbArena *a, Plan *p);
 
-/* plan_make_NAME of each row at 'fusion', dots as underscores: make_kernels.c, make_cuts.c, product.c, attention.c. Who
- * adds a row writes its function, and nothing else. */
-#define STRATEGY_fusion(function, name) extern PlanMake plan_make_##function;
-#define STRATEGY_text(function, name)
+/* plan_make_NAME of each row at 'fusion' or 'text', dots as underscores: make_kernels.c, make_cuts.c, product.c,
+ * attention.c, texts.c. Who adds a row writes its function, and nothing else. */
+#define STRATEGY(function, name) extern PlanMake plan_make_##function;
 #include "strategies.def"
-#undef STRATEGY_fusion
-#undef STRATEGY_text
+#undef STRATEGY
 
 #endif

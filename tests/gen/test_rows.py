@@ -130,7 +130,7 @@ class Rows(unittest.TestCase):
         for t in map(load.load_target, load.targets()):
             self.assertEqual(asked - {r.name for r in t.strategies}, set(), t.name)
         made = strategies.definitions(S.strategies)
-        self.assertIn('STRATEGY_fusion(scatter_apart, "scatter.apart")\n', made)
+        self.assertIn('STRATEGY(scatter_apart, "scatter.apart")\n', made)
         self.assertEqual(made.count("\n"), 1 + sum(r.at in ("fusion", "text") for r in S.strategies))
 
     def test_tunes(self) -> None:
