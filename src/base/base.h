@@ -76,6 +76,7 @@ struct WbbCx {
     WbbArena *arena;      /* lives as long as the context: interned strings, messages */
     const char *messages; /* all messages so far, one a line; "" if none */
     WbbWhy why;           /* of the last decline */
+    const char *about;    /* the file, one of several, that messages without a place concern; NULL: none */
     uint32_t threads;     /* that long work may use: wbb_use_threads */
     struct WbbCxInner *inner;
 };

@@ -88,6 +88,7 @@ static void message(WbbCx *cx, WbbLoc loc, const char *kind, const char *format,
 {
     char where[64] = "";
     loc = origin_of(cx, loc);
+    if (!loc.file && !loc.line) loc.file = cx->about;
     if (loc.file) {
         append(cx, loc.file);
         append(cx, ":");

@@ -79,6 +79,7 @@ static void compile_one(WbbCx *cx, void *arg)
                          .tools = &t->w->tools, .out = &out};
         if (t->first && c->files->n > 1) wbb_progress(c->call->cx, "files", number, c->files->n);
         wbb_cx_clear(cx);
+        cx->about = c->files->n > 1 ? f.file : NULL;
         const WbbStatus s = main_compile_file(cx, &f);
         if (s == WBB_DECLINED) wbb_note(cx, (WbbLoc){.file = f.file}, "%s", wbb_why_text(cx->why));
         if (c->o->json && s != WBB_OK && s != WBB_CHECK) put_refusal(cx, c->o, f.file, s, &out);

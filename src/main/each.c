@@ -34,6 +34,7 @@ static WbbStatus one_of_several(Turn *t)
 {
     WbbCx *cx = wbb_cx_new();
     if (!cx) return WBB_FAILED;
+    cx->about = t->file;
     WbbStatus s = wbb_guard(cx, guarded_one, t);
     if (s == WBB_OK) s = t->status;
     fflush(stdout);
