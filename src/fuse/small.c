@@ -94,6 +94,17 @@ static bool is_near(const Small *s, const FuseKernel *k)
     return false;
 }
 
+/* Has each of its results one element, as the counter of a loop? Such a kernel may join any other one. */
+static bool is_single(const FuseWork *w, const FuseKernel *k)
+{
+    bool single = true;
+    for (uint32_t r = 0; r < k->roots.n && single; r++) {
+        const HloShape *s = item(w, &k->roots, r)->shape;
+        single = s->type != SC_TUPLE && hlo_elements(s) == 1;
+    }
+    return single;
+}
+
 /* Does anything but members of these kernels need it? They have the stamp. */
 static bool is_needed(const FuseWork *w, uint32_t id, const FuseKernel *x, const FuseKernel *y)
 {
@@ -160,8 +171,10 @@ void fuse_merge_small(FuseWork *w)
     for (uint32_t y = 0; y < w->kernels.n; y++) {
         if (!is_open(w, &w->kernels.items[y]) || !(seconds(&s, y) > 0) || seconds(&s, y) > small) continue;
         mark(&s, &w->kernels.items[y]);
+        const bool single = is_single(w, &w->kernels.items[y]);
         for (uint32_t x = 0, tried = 0; x < w->kernels.n && tried < w->rates->partners; x++) {
-            if (x == y || !is_open(w, &w->kernels.items[x]) || !is_near(&s, &w->kernels.items[x])) continue;
+            if (x == y || !is_open(w, &w->kernels.items[x])) continue;
+            if (!single && !is_near(&s, &w->kernels.items[x])) continue;
             tried++;
             if (merge(&s, x, y)) break;
         }
