@@ -214,7 +214,8 @@ PipeBranch pipe_branch(RwCx *rw, IrKernel *k, const TgTarget *t)
     const double ratio = shorter ? busy(t, b.quick) / busy(t, b.lengthy) : 1;
     const int64_t registers = taken(k, t, b.values);
     b.large = registers > 100 && ratio * 100 > (double)tg_tune(t, "branch.large", 0)->value;
-    if (shorter && registers > tg_tune(t, "branch.spilled", 0)->value)
+    b.limits.in_turn = shorter && registers > tg_tune(t, "branch.spilled", 0)->value;
+    if (b.limits.in_turn)
         b.limits.most = WBB_MAX((uint32_t)tg_tune(t, "branch.apart", 0)->value, b.limits.least);
     b.branches = shorter && !b.few && !b.large;
     if (!b.branches) b.limits.least = UINT32_MAX;

@@ -5,7 +5,9 @@
  * their conditions, before the first statement that needs one of them: a thread waits once, and every chain has one
  * branch. A select that a loop does not change leaves the loop. What several branches use alike would have to stand
  * before them all, where loads may not be legal: such a select becomes its second operand, which needs no branch, and
- * so do those of a group that is too small for its branch to pay.
+ * so do those of a group that is too small for its branch to pay. A group has at most as many selects as limits say;
+ * where the registers of a thread hold far fewer, those of one element are taken after those of the element before, so
+ * that the values of few elements are there together.
  *
  * Where the two ways differ in the last bits, the second operand is a select by the same condition, so that a value
  * does not depend on what the others of its branch are; without a branch that select is of no use.
@@ -45,6 +47,7 @@ typedef struct {
     bool *split;      /* by ref: branches use it, and no statement before them all */
     Bound *bound;     /* by ref: from where on its operands are known */
     uint32_t *group;  /* by ref: of a select, number + 1 of its group; 0: it has none */
+    IrRefs roots, order; /* what statements use; all nodes of these, operands first */
     struct { Group *items; uint32_t n, capacity; } groups;
 } Rare;
 #define UNUSED UINT32_MAX
@@ -93,7 +96,10 @@ static void walk(Rare *x, uint32_t scope)
             places[w] = (IrPlace){x->next, w == IR_BODY ? s->body.n : s->otherwise.n};
             walk(x, x->next++);
         }
-        for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);) add_use(x, u.ref, places[u.where], false);
+        for (IrUses u = ir_uses(x->g, s); ir_next_use(&u);) {
+            add_use(x, u.ref, places[u.where], false);
+            WBB_PUSH(x->arena, &x->roots, u.ref);
+        }
     }
 }
 
@@ -104,8 +110,10 @@ static void walk_kernel(Rare *x)
     for (uint32_t i = 0; i <= k->n_functions; i++) {
         const uint32_t scope = x->next;
         walk(x, x->next++);
-        for (uint32_t y = 0; i < k->n_functions && y < k->functions[i]->n_yields; y++)
+        for (uint32_t y = 0; i < k->n_functions && y < k->functions[i]->n_yields; y++) {
             add_use(x, k->functions[i]->yields[y], (IrPlace){scope, k->functions[i]->body.n}, false);
+            WBB_PUSH(x->arena, &x->roots, k->functions[i]->yields[y]);
+        }
     }
     for (IrRef r = x->g->n - 1; r > 0; r--)
         for (uint32_t i = 0; x->use[r].scope != UNUSED && i < ir_arity(x->g, r); i++)
@@ -164,11 +172,43 @@ static void find_group(Rare *x, IrRef r)
     x->group[r] = g->number + 1;
 }
 
-/* Groups of all selects, operands before users; what depends on a select is bound by its group. */
+/* The nodes that statements use, those of one element after those of the element before. */
+static void put_in_turn(Rare *x)
+{
+    bool *seen = WBB_NEW_N(x->arena, bool, x->g->n);
+    IrRefs open = {0};
+    seen[0] = true;
+    for (uint32_t i = 0; i < x->roots.n; i++) {
+        WBB_PUSH(x->arena, &open, x->roots.items[i]);
+        while (open.n) {
+            const IrRef r = open.items[open.n - 1];
+            const uint32_t n = seen[r] ? 0 : ir_arity(x->g, r);
+            uint32_t k = 0;
+            while (k < n && seen[ir_operand(x->g, r, k)]) k++;
+            if (k < n) {
+                WBB_PUSH(x->arena, &open, ir_operand(x->g, r, k));
+                continue;
+            }
+            if (!seen[r]) WBB_PUSH(x->arena, &x->order, r);
+            seen[r] = true;
+            open.n--;
+        }
+    }
+}
+
+/* The order in which selects are given to groups: operands before users. */
+static void put_in_order(Rare *x)
+{
+    if (x->limits.in_turn) put_in_turn(x);
+    for (IrRef r = 1; r < x->g->n && !x->limits.in_turn; r++)
+        if (x->use[r].scope != UNUSED) WBB_PUSH(x->arena, &x->order, r);
+}
+
+/* Groups of all selects; what depends on a select is bound by its group. */
 static void group_all(Rare *x)
 {
-    for (IrRef r = 1; r < x->g->n; r++) {
-        if (x->use[r].scope == UNUSED) continue;
+    for (uint32_t i = 0; i < x->order.n; i++) {
+        const IrRef r = x->order.items[i];
         x->bound[r] = bound_of(x, r);
         if (!is_rare(x->g, r) || x->split[r] || IR_LANES(ir_at(x->g, r)->type) > 1) continue;
         find_group(x, r);
@@ -258,6 +298,7 @@ void vec_rare(IrKernel *k, VecBranches limits)
     x.bound = WBB_NEW_N(x.arena, Bound, n);
     x.group = WBB_NEW_N(x.arena, uint32_t, n);
     walk_kernel(&x);
+    put_in_order(&x);
     group_all(&x);
     IrBlock detached = {0};
     for (uint32_t i = 0; i < x.groups.n; i++) x.groups.items[i].s = ir_stmt(k->g, &detached, IR_IF);

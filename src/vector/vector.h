@@ -34,6 +34,7 @@ VecAccesses vec_vectorize(RwCx *rw, IrKernel *k, uint32_t vector_bytes);
 /* rare.c: makes branches of the selects with the flag `rare`. */
 typedef struct {
     uint32_t least, most; /* selects that share one */
+    bool in_turn; /* those of one element after those of the element before: registers do not hold all together */
 } VecBranches;
 void vec_rare(IrKernel *k, VecBranches limits);
 /* What a select with that flag becomes where it has no branch. */
