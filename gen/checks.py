@@ -236,15 +236,15 @@ def expand(types: Tuple[str, ...]) -> List[Tuple[str, ...]]:
 
 @lru_cache(maxsize=None)
 def edges_of(r: Rule) -> List[Tuple[Key, Set[Key]]]:
-    """For each binding of a rule's type classes: the key of the root, and the keys of the nodes that its right side makes."""
+    """For each binding of a rule's type classes: the key of the root, and the keys of the nodes that its right side makes, numbers apart."""
     assert isinstance(r.left, Node) and isinstance(r.right, Expr)
     names = sorted({t.name for e in walk(r.left) if isinstance(e, Node) for t in e.types if t.is_class})
-    out = []
+    numbers, out = literals_of(r.when), []
     for choice in expand(tuple(names)):
         bind = dict(zip(names, choice))
         key = lambda n: (n.op.name, tuple(bind.get(t.name, t.name) for t in n.types), n.flags)
         inner = {id(e) for e in walk(r.left)}
-        made = {key(e) for e in walk(r.right) if isinstance(e, Node) and id(e) not in inner}
+        made = {key(e) for e in walk(r.right) if isinstance(e, Node) and id(e) not in inner and not is_number(e, numbers)}
         out.append((key(r.left), made))
     return out
 

@@ -6,7 +6,7 @@ import copy
 from functools import lru_cache
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-from gen import ops
+from gen import guards, ops
 from gen.expr import All, Arith, Cond, Expr, Guard, Lit, Node, Not, Relation, Total, Var, children, parts
 
 
@@ -157,7 +157,7 @@ def marked(e: Expr, memo: Dict[int, Expr]) -> Expr:
 
 def literals_of(when: Optional[Cond]) -> Set[str]:
     """The variables that stand for numbers."""
-    return {str(c.args[0]) for c in parts(when) if isinstance(c, Guard) and c.name in ("literal", "power_of_two")}
+    return {str(c.args[0]) for c in parts(when) if isinstance(c, Guard) and c.name in guards.NUMBERS}
 
 
 def is_number(e: Expr, literal: Set[str]) -> bool:

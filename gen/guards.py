@@ -47,6 +47,8 @@ FACTS = [
     Guard("literal", "fact", ("x",), "PIUF", "", "x is a number, and so is what a rule computes of such alone"),
     Guard("power_of_two", "fact", ("x",), "F", "x is 2^k or -2^k",
           "x is a number 2^k or -2^k, whose reciprocal is one too, and neither is subnormal"),
+    Guard("reciprocal_in_two", "fact", ("x",), "F", "",
+          "x is an f32 of 2^-20 .. 2^20 by which each quotient a / x is a * high + a * low, rounded once, with 1 / x in two parts of its sign"),
 ]
 USES = [Guard("once", "use", ("x",), "PIUF", "1", "x has one user; legal in isel, where users are counted")]
 KERNELS = [Guard("few_warps", "kernel", (), "", "1",
@@ -64,4 +66,5 @@ PLANS = [Guard("given", "plan", ("k",), "", "", "k is the number that a plan giv
 
 ALL = [*FACTS, *USES, *KERNELS, *FEATURES, *FLAGS, *PERMITS, *PLANS]
 BY_NAME = {g.name: g for g in ALL}
+NUMBERS = ("literal", "power_of_two", "reciprocal_in_two")  # facts of numbers of the text
 NUMBER = {g.name: n for n, g in enumerate([*FACTS, *USES, *KERNELS])}  # conditions that the engine decides, in the order of code.def

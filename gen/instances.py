@@ -178,9 +178,9 @@ def assumed(r: Rule, env: Env) -> Facts:
             mask = evaluate(g.args[1], env) & (1 << ops.TYPES[x.type & 63].bits) - 1
             zero, one = facts.bits.get(x, (0, 0))
             facts.bits[x] = (zero | mask, one) if g.name == "known_zero" else (zero, one | mask)
-        elif g.name in ("literal", "power_of_two"):
+        elif g.name in guards.NUMBERS:
             facts.number.setdefault(x, set()).update({"literal", g.name})
-            facts.excluded[x] = facts.excluded.get(x, 0) | (NAN | INF | NEGZERO if g.name == "power_of_two" else 0)
+            facts.excluded[x] = facts.excluded.get(x, 0) | (0 if g.name == "literal" else NAN | INF | NEGZERO)
         elif g.name == "once":
             facts.once = (*facts.once, x)  # type: ignore[misc]
         else:

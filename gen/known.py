@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import frexp, gcd
 from typing import Container, Dict, List, NamedTuple, Set, Tuple
 
-from gen import ops
+from gen import guards, ops, reciprocals
 from gen.opcodes import FLAGBIT, OPNUM
 from gen.terms import CONST, FLOORDIV, INT64, MOD, SUM, VAR, Term, float_of
 
@@ -128,10 +128,13 @@ def shifted(name: str, x: Bits, by: int, mask: int, width: int) -> Bits:
     return (x[0] & mask) >> by | (high if logical or x[0] & sign else 0), (x[1] & mask) >> by | (high if not logical and x[1] & sign else 0)
 
 
-def is_power_of_two(t: ops.Type, value: object) -> bool:
+def is_power_of_two(t: ops.Type, value: float) -> bool:
     """2^k or -2^k of which the reciprocal is one too, neither subnormal."""
-    x = abs(float(value)) if t.name in WITH_CLASSES else 0.0  # type: ignore[arg-type]
+    x = abs(value) if t.name in WITH_CLASSES else 0.0
     return 0 < x < float("inf") and frexp(x)[0] == 0.5 and abs(frexp(x)[1] - 1) < {"f16": 15, "f64": 1023}.get(t.name, 127)
+
+
+HOLDS = {"literal": lambda t, x: True, "power_of_two": is_power_of_two, "reciprocal_in_two": lambda t, x: t.name == "f32" and reciprocals.in_two(x)}
 
 
 def of_constant(x: float) -> int:
@@ -324,6 +327,6 @@ class Facts:
             return info.cls in "IU" and -top // 2 <= k < top and k % top & ~self.element_bits(t)[name == "known_one"] == 0
         if name == "once":
             return t in self.once
-        if name in ("literal", "power_of_two"):
-            return name in self.number.get(t, ()) or (t.op == CONST and (name == "literal" or is_power_of_two(info, t.imm)))
+        if name in guards.NUMBERS:
+            return name in self.number.get(t, ()) or (t.op == CONST and HOLDS[name](info, float_of(int(t.imm)) if info.cls == "F" else 0.0))
         return info.cls == "F" and not self.float_may(t) & EXCLUDES[name]

@@ -194,7 +194,7 @@ class Slots:
             return
         if known.kind == "use" and self.phase != "isel":
             self.fail(f"{c}: uses are counted in isel only; a {self.phase} rule fires wherever it matches")
-        if c.name in ("literal", "power_of_two") and self.phase == "isel":
+        if c.name in guards.NUMBERS and self.phase == "isel":
             self.fail(f"{c}: is a condition of rewrites; an instruction takes a literal that is written, or the immediate %{{k}} of a constant k")
         if c.name in ("fixed", "counts") and self.phase not in ("arrays", "options"):
             self.fail(f"{c}: of rules about folds, which are in arrays.py")
@@ -240,5 +240,6 @@ class Slots:
             if ops.TYPE_BY_NAME[member].cls not in known.classes:
                 what = {"X": "indices", "IU": "integers", "F": "floats"}.get(known.classes, "elements")
                 self.fail(f"{c}: {c.args[0]} is {found}; {c.name} is about {what}")
-            if c.name == "power_of_two" and member not in WITH_CLASSES:
-                self.fail(f"{c}: {c.args[0]} is {found}; {c.name} is about {', '.join(WITH_CLASSES)}")
+            of = {"power_of_two": WITH_CLASSES, "reciprocal_in_two": ("f32",)}.get(c.name)
+            if of and member not in of:
+                self.fail(f"{c}: {c.args[0]} is {found}; {c.name} is about {', '.join(of)}")

@@ -55,6 +55,7 @@ def root(x):
 
 
 # --- by f32, where a branch that is seldom taken leads to the formula in f64 ----------------------------------------------------------
+INF = float('inf')
 SMALL = 2.0**-100                       # beyond it remainders are exact, and results that are not subnormal
 
 
@@ -94,6 +95,13 @@ def quick_quotient_of_zeros():
     zero = band.u32(bor.u32(bits.u32.f32(a), bits.u32.f32(more)), 0x7fffffff)
     signed = bor.u32(band.u32(bits.u32.f32(more), 0x7fffffff), band.u32(bits.u32.f32(q), 0x80000000))
     return all_of(unless(ge.f32(min.f32(abs.f32(a), abs.f32(more)), SMALL)), ne.u32(zero, 0)), bits.f32.u32(signed)
+
+
+def quick_quotient_of_number():
+    """bad: b or q' is out of range. a is a number: of 0 each q' is good, of one that is out of range none."""
+    _, q = divided()
+    least = select.f32(ge.f32(abs.f32(a), SMALL), SMALL, select.f32(eq.u32(bits.u32.f32(a), 0), 0.0, INF))
+    return unless(ge.f32(abs.f32(q), least)), q
 
 
 def quick_reciprocal():
@@ -139,6 +147,27 @@ def half_reciprocal():
     return mul.f32(rcpz.f32(mul.f32(y, scale)), scale)
 
 
+# By a number of which gen/reciprocals.py says that two products are enough: one rounding, and zeros and infinities have their sign
+TINY = 2.0**-80                         # below it the lower product may be subnormal, or the quotient
+
+
+def reciprocal_in_parts():
+    """1 / b towards 0, and the rest: both of the sign of b, and exact but for the last rounding."""
+    near = div.f32(1.0, b)
+    above = lt.f32(fma.f32(neg.f32(b), near, 1.0), 0.0)
+    high = bits.f32.u32(sub.u32(bits.u32.f32(near), select.u32(above, 1, 0)))
+    return high, div.f32(fma.f32(neg.f32(b), high, 1.0), b)
+
+
+def by_number(x):
+    high, low = reciprocal_in_parts()
+    return fma.f32(x, high, mul.f32(x, low))
+
+
+def quick_by_number():
+    return all_of(lt.f32(abs.f32(a), TINY), ne.f32(a, 0.0)), by_number(a)
+
+
 def rarely(of, long):
     bad, quick = of
     return select.f32.rare(bad, long, quick)
@@ -148,18 +177,28 @@ HALVES = [
     rewrite(div.bf16(1.0, b),    cvt.bf16.f32(half_reciprocal()),                                                           when=~approx),
     rewrite(div.bf16(a, b),      cvt.bf16.f32(rarely(quick_half(), cvt.f32.f64(quotient(cvt.f64.bf16(a), cvt.f64.bf16(b), False)))), when=~approx),
 ]
-RECIPROCAL = [
+NUMBERS = [
+    rewrite(div.f32(cvt.f32.f16(a), b), by_number(cvt.f32.f16(a)),                                              when=reciprocal_in_two(b) & ~approx),
+    rewrite(div.f32(a, b),       by_number(a),                  when=reciprocal_in_two(b) & integral(a) & ~approx),
+    rewrite(div.f32(a, b),       rarely(quick_by_number(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))),
+            when=reciprocal_in_two(b) & ~approx & ~few_warps),
+]
+RECIPROCAL = NUMBERS + [
     rewrite(div.f32(1.0, b),     rarely(quick_reciprocal(), cvt.f32.f64(reciprocal(cvt.f64.f32(b)))),                       when=~approx & ~few_warps),
+]
+OF_NUMBER = [
+    rewrite(div.f32(a, b),       rarely(quick_quotient_of_number(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))),
+            when=literal(a) & ~approx & ~few_warps),
 ]
 # For machines with instructions for a minimum that keeps nan, and bf16, whose f64 is slow: one -0 in a warp, as masked gradients have, or one 0 under a root
 # would take it the long way, some 600 clocks
-QUICK = HALVES + RECIPROCAL + [
+QUICK = HALVES + RECIPROCAL + OF_NUMBER + [
     rewrite(div.f32(a, b),       rarely(quick_quotient_of_zeros(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))), when=~approx & ~few_warps),
     rewrite(sqrt.f32(a),         rarely(quick_root_of_zeros(), cvt.f32.f64(root(cvt.f64.f32(a)))),                          when=~approx & ~few_warps),
 ]
 # For such machines with f64 at half the speed of f32. Issue slots of a lane, of 16 that share a branch: 10, 5, 9; 6 for each further quotient by the same
 # divisor
-VIA_F64 = HALVES + RECIPROCAL + [
+VIA_F64 = HALVES + RECIPROCAL + OF_NUMBER + [
     rewrite(div.f32(a, b),       rarely(quick_quotient(), cvt.f32.f64(quotient(cvt.f64.f32(a), cvt.f64.f32(b), True))),     when=~approx & ~few_warps),
     rewrite(sqrt.f32(a),         rarely(quick_root(), cvt.f32.f64(root(cvt.f64.f32(a)))),                                   when=~approx & ~few_warps),
 ]

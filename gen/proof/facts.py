@@ -6,10 +6,10 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, List, Optional, Set, Tuple
 
-from gen import guards, ops
+from gen import guards, ops, reciprocals
 from gen.lang import Expr, Guard, Node, Not, PatternError, Rule, Var, parts
 from gen.load import walk
-from gen.proof.code import EXACT, Ins, cls, width
+from gen.proof.code import EXACT, Ins, cls, literal_bits, width
 
 if TYPE_CHECKING:
     from gen.proof.sides import Builder
@@ -42,6 +42,9 @@ def meaning(b: "Builder", c: Guard) -> Optional[int]:
         inside = b.scalar("band", t, x, mask)
         return b.scalar("eq", t, inside, b.literal(t, 0) if c.name == "known_zero" else mask)
     if c.name == "literal":  # proved of all values
+        return None
+    if c.name == "reciprocal_in_two":  # some of them
+        b.t.listed[x] = tuple(literal_bits(x, t) for x in reciprocals.some())
         return None
     if c.name == "power_of_two":
         bits, exponent, fraction = f"u{width(t)}", *power_masks(t)

@@ -74,6 +74,28 @@ static bool is_power_of_two(ScType t, uint64_t bits)
     return frexp(fabs(sc_to_f64(t, bits)), &e) == 0.5 && abs(e - 1) < most;
 }
 
+/* May an f32 be divided by b with two products, as gen/reciprocals.py says and shows? b has its parts high, towards 0,
+ * and low of 1 / b; the dividends of which a * high + a * low may be rounded elsewhere than a / b are tried. */
+static bool is_reciprocal_in_two(double value)
+{
+    enum { DIGITS = 24, MOST = 8 };
+    int e;
+    const double fraction = frexp(fabs(value), &e);
+    if (!(fabs(value) >= 0x1p-20 && fabs(value) <= 0x1p20) || fraction == 0.5) return false;
+    const float b = (float)ldexp(fraction, DIGITS), near = 1 / b;
+    const float high = fmaf(-b, near, 1) < 0 ? nextafterf(near, 0) : near, low = fmaf(-b, high, 1) / b;
+    const int zeros = __builtin_ctz((unsigned)b), odd = (int)b >> zeros;
+    for (int k = DIGITS; k <= DIGITS + 1; k++)
+        for (int d = -MOST; d <= MOST; d++) {
+            if (d == 0 || d % (1 << zeros) != 0) continue;
+            int a = (d / (1 << zeros) % odd + odd) % odd;
+            for (int i = zeros; i < k; i++) a = (a % 2 ? a + odd : a) / 2; /* a 2^-1 modulo odd */
+            for (; a < 1 << DIGITS; a += odd)
+                if (a >= 1 << (DIGITS - 1) && fmaf((float)a, high, (float)a * low) != (float)a / b) return false;
+        }
+    return true;
+}
+
 static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
 {
     const ScType t = IR_SC(ir_at(rw->g, x)->type);
@@ -92,6 +114,8 @@ static bool fact(RwCx *rw, Guard guard, IrRef x, WbbI128 k, WbbI128 m)
         return sc_is_float(t) && !(ir_float_may(rw->g, x, FACT_DEPTH) & (MAY_NAN | MAY_NEGATIVE | MAY_NEGZERO));
     case GUARD_literal: return ir_is_const(rw->g, x);
     case GUARD_power_of_two: return ir_is_const(rw->g, x) && is_power_of_two(t, ir_at(rw->g, x)->imm);
+    case GUARD_reciprocal_in_two:
+        return ir_is_const(rw->g, x) && t == SC_F32 && is_reciprocal_in_two(sc_to_f64(t, ir_at(rw->g, x)->imm));
     case GUARD_once: return rw->uses && x < rw->n_uses && rw->uses[x] == 1;
     case GUARD_few_warps: return rw->few_warps;
     case GUARD_no_llvm: return rw->no_llvm;

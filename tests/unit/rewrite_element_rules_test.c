@@ -315,6 +315,16 @@ static void element_body(WbbCx *cx, void *arg)
     element_trial(cx, e, "hypot.f32(load %f32[0], load %f32[1])", SC_F32, sc_budget(OP_HYPOT, SC_F32, e->accuracy));
     element_trial(cx, e, "hypot.f64(load %f64[0], load %f64[1])", SC_F64, sc_budget(OP_HYPOT, SC_F64, e->accuracy));
     element_trial(cx, e, "div.f32(1.0, sqrt.f32(load %f32[0]))", SC_F32, sc_budget(OP_DIV, SC_F32, e->accuracy));
+    static const char *const numbers[] = {"255.0", "-13.0", "0.1", "1.41421354", "0.7", "1e30", "1e-30", "0.0", "3e-39"};
+    static const char *const of[] = {"load %f32[0]", "cvt.f32.u8(load %u8[0])", "cvt.f32.i32(load %i32[0])",
+                                     "cvt.f32.f16(load %f16[0])"};
+    for (size_t k = 0; k < WBB_LEN(numbers); k++) /* quotients by numbers and of numbers */
+        for (size_t x = 0; x < WBB_LEN(of); x++) {
+            element_trial(cx, e, wbb_format(a, "div.f32(%s, %s)", of[x], numbers[k]), SC_F32,
+                          sc_budget(OP_DIV, SC_F32, e->accuracy));
+            element_trial(cx, e, wbb_format(a, "div.f32(%s, %s)", numbers[k], of[x]), SC_F32,
+                          sc_budget(OP_DIV, SC_F32, e->accuracy));
+        }
     element_trial(cx, e, "fma.bf16(load %bf16[0], load %bf16[1], load %bf16[2])", SC_BF16, exact);
     for (size_t i = 0; i < WBB_LEN(types) && !e->accuracy; i++) /* every conversion, and every pair of conversions */
         for (size_t j = 0; j < WBB_LEN(types); j++) {
