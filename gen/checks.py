@@ -195,13 +195,14 @@ def folded(e: Expr, literal: Set[str]) -> Expr:
     return NUMBER if is_number(e, literal) else made
 
 
-def size(e: Expr) -> Tuple[int, int, int, int]:
-    """What simplify rules decrease, in lexicographic order: nodes, uses of variables, sum of ranks, sum of constants."""
+def size(e: Expr) -> Tuple[int, int, int, int, int]:
+    """What simplify rules decrease, in lexicographic order: ranks of functions, nodes, uses of variables, sum of ranks, sum of constants."""
     inside = walk(e)
     uses = [a for x in inside for a in children(x)] + [e]
     literals = [x.value for x in inside if isinstance(x, Lit)]
     constants = sum(int(abs(v)) for v in literals if v == v and abs(v) != float("inf"))
-    return (sum(not isinstance(x, Var) for x in inside), sum(isinstance(x, Var) for x in uses),
+    functions = sum(x.op.rank for x in inside if isinstance(x, Node) and "costly" in x.op.props.split())
+    return (functions, sum(not isinstance(x, Var) for x in inside), sum(isinstance(x, Var) for x in uses),
             sum(x.op.rank for x in inside if isinstance(x, Node)), constants)
 
 
@@ -221,7 +222,7 @@ def check_shrinks(r: Rule) -> None:
     made = folded(r.right, literal)
     left, right, uses_left, uses_right = size(folded(r.left, set())), size(made), uses(r.left), uses(made)
     if right >= left:
-        raise PatternError(r.where, f"does not shrink: (nodes, variable uses, rank, constants) go from {left} to {right}")
+        raise PatternError(r.where, f"does not shrink: (rank of functions, nodes, variable uses, rank, constants) go from {left} to {right}")
     for v in (v for v in uses_right if v not in literal and v != str(NUMBER)):
         if uses_right[v] > uses_left.get(v, 0):  # the variable may stand for a term of any size
             raise PatternError(r.where, f"does not shrink: {v} is used {uses_left.get(v, 0)} times on the left, {uses_right[v]} on the right")

@@ -117,3 +117,28 @@ HALVES = [
     rewrite(cos.bf16(a),                     cvt.bf16.f32(cos_in(*quarters(Y, roughly))),           when=~approx),
     rewrite(tan.bf16(a),                     cvt.bf16.f32(with_sign(tan_in(*quarters(Y, roughly)), sign_of(Y)))),
 ]
+
+# --- simplify: formulas that JAX writes for a function, in the type of the text or in f32, as the function -----------------------------------
+OUTSIDE = gt[F16](abs[F16](a), 1.0)
+ATANH = cvt[F16].f32(short_atanh(cvt.f32[F16](a)))
+
+
+def cosh_from_text(x, low):
+    """The larger exponential as the text has it, low being its -ln 2, and the reciprocal of four times it."""
+    e = exp2z.f32(mul.f32(add.f32(abs.f32(x), low), LOG2_E))
+    return fma.f32(rcpz.f32(e), 0.25, e)
+
+
+def atanh_of_text(x):
+    return mul[F16](sub[F16](log1p[F16](x), log1p[F16](neg[F16](x))), 0.5)
+
+
+def both_exponentials(x):
+    return add.f32(exp.f32(add.f32(x, -LN_2)), exp.f32(sub.f32(-LN_2, x)))
+
+
+FORMULAS = [
+    rewrite(atanh_of_text(a),                                     ATANH,                                                 when=nearer),
+    rewrite(select[F16](OUTSIDE, float('nan'), ATANH),            ATANH),                                                # nan there, too
+    rewrite(cvt.f16.f32(both_exponentials(X)),                    cvt.f16.f32(cosh_from_text(X, -LN_2)),                 when=nearer),
+]

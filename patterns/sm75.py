@@ -1,6 +1,6 @@
 """Turing: T4."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, halves, hyperbolic, layouts, literals, machine, order,
                       polynomials, powers, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_75', ptx='8.8', board='T4',
@@ -23,7 +23,7 @@ TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE
 STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_75')
 
-SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
+SIMPLIFY = arith.SIMPLIFY + halves.FORMULAS + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, fixed.ALL, doubles.SHORT, doubles.LONG, hyperbolic.WITHOUT_LLVM, fixed.REMAINDERS,
     angles.VIA_F32, polynomials.VIA_F32,

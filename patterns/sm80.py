@@ -1,6 +1,6 @@
 """Ampere: A100."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, halves, hyperbolic, layouts, literals, machine, order,
                       polynomials, powers, quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_80', ptx='8.8', board='A100',
@@ -26,7 +26,7 @@ TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE
 STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_80')
 
-SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
+SIMPLIFY = arith.SIMPLIFY + halves.FORMULAS + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.VIA_F64,
     doubles.ALL, fixed.WITHOUT_LLVM, hyperbolic.WITHOUT_LLVM, fixed.REMAINDERS,

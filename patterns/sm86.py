@@ -1,6 +1,6 @@
 """Ampere: A10."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, halves, hyperbolic, layouts, literals, machine, order,
                       polynomials, powers, quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_86', ptx='8.8', board='A10',
@@ -26,7 +26,7 @@ TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE
 STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_86')
 
-SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
+SIMPLIFY = arith.SIMPLIFY + halves.FORMULAS + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.QUICK,
     fixed.ALL, doubles.SHORT, doubles.LONG, hyperbolic.WITHOUT_LLVM, fixed.REMAINDERS,

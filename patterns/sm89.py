@@ -1,6 +1,6 @@
 """Ada: L40S."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, halves, hyperbolic, layouts, literals, machine, order,
                       polynomials, powers, quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_89', ptx='8.8', board='L40S',
@@ -28,7 +28,7 @@ TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE
 STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_89')
 
-SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
+SIMPLIFY = arith.SIMPLIFY + halves.FORMULAS + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.QUICK,
     fixed.ALL, doubles.SHORT, doubles.LONG, hyperbolic.WITHOUT_LLVM, fixed.REMAINDERS,

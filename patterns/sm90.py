@@ -1,6 +1,6 @@
 """Hopper: H100, H200."""
 from gen.lang import *
-from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, hyperbolic, layouts, literals, machine, order,
+from patterns import (angles, arith, boards, complex, complex_div, doubles, fixed, functions, halves, hyperbolic, layouts, literals, machine, order,
                       polynomials, powers, quotients, rates, sharing, small, strategies, tiles)
 
 TARGET = target('sm_90', ptx='8.8', board='H100, H200',
@@ -29,7 +29,7 @@ TUNE = machine.UNROLL_16 + machine.TUNE + layouts.TUNE + strategies.TUNE
 STRATEGIES = strategies.STRATEGIES
 RATE = rates.EVERY + boards.of('sm_90')
 
-SIMPLIFY = arith.SIMPLIFY + literals.ALL + order.ORDER
+SIMPLIFY = arith.SIMPLIFY + halves.FORMULAS + literals.ALL + order.ORDER
 LOWER = [                                    # of the rules for an operation the first that matches applies
     powers.ALL, quotients.VIA_F64,
     doubles.ALL, hyperbolic.FAST, fixed.WITHOUT_LLVM, fixed.REMAINDERS,

@@ -325,6 +325,22 @@ static void element_body(WbbCx *cx, void *arg)
             element_trial(cx, e, wbb_format(a, "div.f32(%s, %s)", numbers[k], of[x]), SC_F32,
                           sc_budget(OP_DIV, SC_F32, e->accuracy));
         }
+    static const char *const halves[] = {"f16", "bf16"};
+    for (int k = 0; k < 2 && e->accuracy; k++) { /* rules with `nearer`, which change what is exact */
+        const char *t = halves[k], *x = wbb_format(a, "load %%%s[0]", t);
+        const char *atanh =
+            wbb_format(a, "mul.%s(sub.%s(log1p.%s(%s), log1p.%s(neg.%s(%s))), 0.5)", t, t, t, x, t, t, x);
+        const ScType type = k ? SC_BF16 : SC_F16;
+        element_trial(cx, e, wbb_format(a, "select.%s(gt.%s(abs.%s(%s), 1.0), nan, %s)", t, t, t, x, atanh), type,
+                      sc_budget(OP_ATANH, type, e->accuracy));
+    }
+    const char *half = "cvt.f32.f16(load %f16[0])", *low = "-0.6931471805599453";
+    if (e->accuracy)
+        element_trial(
+            cx, e,
+            wbb_format(a, "cvt.f16.f32(add.f32(exp.f32(add.f32(%s, %s)), exp.f32(sub.f32(%s, %s))))", half, low, low,
+                       half),
+            SC_F16, sc_budget(OP_COSH, SC_F16, e->accuracy));
     element_trial(cx, e, "fma.bf16(load %bf16[0], load %bf16[1], load %bf16[2])", SC_BF16, exact);
     for (size_t i = 0; i < WBB_LEN(types) && !e->accuracy; i++) /* every conversion, and every pair of conversions */
         for (size_t j = 0; j < WBB_LEN(types); j++) {
