@@ -89,6 +89,30 @@ def same_part(m: Mutant, x: Node, y: Node, depth: int, case: prove.Case) -> bool
         return False
 
 
+def alike(x: Expr, y: Expr) -> bool: return bool(ledger.spelled([x]) == ledger.spelled([y]))
+
+
+def same_left(m: Mutant) -> bool:
+    """Whether only the left side of a rule about folds is changed, and is equal to the original at every extent that a proof tries."""
+    if m.before is None or not folds.has_folds(m.before) or not alike(m.rule.right, m.before.right) or str(m.rule.when) != str(m.before.when):
+        return False
+    try:
+        cases = prove.cases_of(Rule("rewrite", m.before.left, m.rule.left, m.before.when, m.rule.where), m.errors)
+    except PatternError:
+        return False
+    asked = [c for c in cases if c.label in {o.label for o in m.open}]
+    return bool(asked) and all(shown(c) == "proved" for c in asked)
+
+
+def proved_elsewhere(m: Mutant) -> bool:
+    """Whether only the condition of a rule about folds is changed, the proof holds for all values of some type of its class, and no other type refutes
+    it: what a condition admits are indices, and the sides are the rule's own."""
+    if m.before is None or not folds.has_folds(m.before) or not (alike(m.rule.left, m.before.left) and alike(m.rule.right, m.before.right)):
+        return False
+    states = {o.state for p in prove.prove([m.rule], m.errors) for o in p.outcomes}
+    return "failed" not in states and bool(states & {"exhausted", "proved"})
+
+
 def same_as_before(m: Mutant, case: prove.Case) -> bool:
     """Whether the right side is equal to the original right side."""
     if m.before is None or not isinstance(m.before.right, Node) or m.dropped or folds.has_folds(m.before):

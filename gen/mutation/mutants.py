@@ -13,6 +13,7 @@ it depends on the use of a constant:
     mask                  an end of a run of ones, or a single one, moved by a bit in either direction, as one mutant
     factor of `mulhi`     c + c/64: the factor is a fraction with more digits than the result needs; a term of one: that or c/2, as one mutant
     nan, compared zero    not changed
+    condition             not so that it holds more seldom: a right rule stays right
 
 Only rules that state an error or correct an estimate have masks, thresholds and fractions; in other rules each constant is a number. In these
 other rules < becomes <=; in rules with thresholds < becomes >=, because at the threshold itself both branches are right. A comparison with 0
@@ -229,6 +230,25 @@ def changes(e: Any, users: Users, inexact: bool, planes: bool = False) -> Iterat
         yield f"{e.rel} is {RELATION[e.rel]} in {e}", [Relation(RELATION[e.rel], e.x, e.y)]
 
 
+LOWER = {"<": -1, "<=": -1, ">": 1, ">=": 1}  # the way in which a bound at the right moves where fewer values pass
+
+
+def narrows(when: Optional[Cond], part: Any, new: Any) -> bool:
+    """Whether the condition with the change holds nowhere but where it held, so that a right rule stays right."""
+    for c in parts(when):
+        sign, x = (-1, c.x) if isinstance(c, Not) else (1, c)
+        if isinstance(part, Relation) and part is x:
+            return (part.rel, new.rel)[::sign] in (("<=", "<"), (">=", ">"))
+        if not (isinstance(part, Lit) and isinstance(new, Lit)):
+            continue
+        higher = (new.value > part.value) - (new.value < part.value)
+        if isinstance(x, Guard) and x.name == "within" and any(part is a for a in x.args[1:]):
+            return sign * higher == (1 if part is x.args[1] else -1)
+        if isinstance(x, Relation) and x.rel in LOWER and (part is x.x or part is x.y):
+            return sign * higher * (1 if part is x.y else -1) == LOWER[x.rel]
+    return False
+
+
 def with_change(r: Rule, memo: Dict[int, Any], when: Optional[Cond]) -> Rule:
     return Rule(r.kind, copied(r.left, memo), copied(r.right, memo), None if when is None else copied(when, memo), r.where, r.err, r.instance)
 
@@ -237,8 +257,11 @@ def mutants(r: Rule, most: int = MOST) -> List[Mutant]:
     out = []
     every = list({id(x): x for side in (r.left, r.right, r.when) for x in everything(side)}.values())
     users, inexact = Users(every), has_error(r)
+    on_sides = {id(x) for side in (r.left, r.right) for x in everything(side)}
     for part in every:
         for what, some in changes(part, users, inexact, complex_parts.is_complex(r)):
+            if id(part) not in on_sides and narrows(r.when, part, some[0]):
+                continue
             made = [Mutant(with_change(r, {id(part): new}, r.when), what, r) for new in some]
             made[0].other = made[1] if len(made) > 1 else None
             out.append(made[0])

@@ -27,7 +27,7 @@ from gen.mutation import every_value
 from gen.lang import PatternError, Rule
 from gen.ledger import Errors
 from gen.mutation.mutants import MOST, Mutant, mutants
-from gen.mutation.equivalent import same_as_before, same_in_place, shown
+from gen.mutation.equivalent import proved_elsewhere, same_as_before, same_in_place, same_left, shown
 
 ALLOWED = 0.01
 PRODUCT = 1 << 17  # combinations that the driver tries
@@ -144,7 +144,7 @@ def by_proof(some: Sequence[Mutant], rules: Rules, every: bool) -> None:
     """Judges the remaining mutants by z3, and by runs over every value."""
     every_value.settle([m for m in some if not m.fate], rules.case, False)
     for m in (m for m in some if not m.fate):
-        answers = {"proved" if same_in_place(m, c) or same_as_before(m, c) else shown(c) for c in m.open}
+        answers = {"proved"} if same_left(m) or proved_elsewhere(m) else {"proved" if same_in_place(m, c) or same_as_before(m, c) else shown(c) for c in m.open}
         m.fate = "killed" if "refuted" in answers else "survived" if "unknown" in answers else "equal"
     if every:
         every_value.settle([m for m in some if m.fate == "survived"], rules.case, True)
