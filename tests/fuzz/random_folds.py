@@ -169,10 +169,17 @@ class Module:
     def text(self) -> str:
         for _ in range(self.r.randint(1, 3)):
             self.fold()
+        return self.returning(self.results)
+
+    def inputs(self) -> str:
+        """The same with its parameters as results, by which the values are known that it is given."""
+        return self.returning([(x.split(" ")[0], x.split(" ")[2]) for x in self.parameters])
+
+    def returning(self, results: List[Tuple[str, str]]) -> str:
         out = ["HloModule folds", ""]
         for t, op in sorted(self.combiners):
             out += [f"{op}.{t} {{", f"  a = {t}[] parameter(0)", f"  b = {t}[] parameter(1)", f"  ROOT c = {t}[] {op}(a, b)", "}", ""]
-        shapes, names = ", ".join(s for _, s in self.results), ", ".join(n for n, _ in self.results)
+        shapes, names = ", ".join(s for _, s in results), ", ".join(n for n, _ in results)
         return "\n".join([*out, "ENTRY e {", *(f"  {x}" for x in self.parameters + self.lines), f"  ROOT all = ({shapes}) tuple({names})", "}", ""])
 
 
@@ -184,9 +191,10 @@ def floats(file: Path, t: str) -> List[float]:
     return list(struct.unpack(f"<{len(data) // size}{letter}", data))
 
 
-def regrouped(warpburg: str, file: Path, results: List[Tuple[str, str]], seed: int) -> Optional[str]:
-    """What is wrong with sums in parts, of the first number of terms from the seed's on that a sum has; None: there are none."""
-    parts = file.with_suffix(".parts.hlo")
+def regrouped(warpburg: str, file: Path, module: Module, seed: int) -> Optional[str]:
+    """What is wrong with sums in parts, of the first number of terms from the seed's on that a sum has; None: there are none. Both texts are given the same
+    values, which depend on the text where one is made: what is compared with places in one may be an index in the other."""
+    parts, inputs = file.with_suffix(".parts.hlo"), file.with_suffix(".inputs.hlo")
     for k in range(len(NUMBERS)):
         status, text = ended([warpburg, "hlo", str(file), "--option", str(NUMBERS[(seed + k) % len(NUMBERS)])])
         if status:
@@ -196,12 +204,13 @@ def regrouped(warpburg: str, file: Path, results: List[Tuple[str, str]], seed: i
     else:
         return None
     parts.write_text(text, encoding="utf-8")
-    made = ["--case", "nw"[seed % 2], "--seed", str(seed), "-j", "1"]
-    folders = [file.with_suffix(f".{x}") for x in ("bounds", "values")]
-    said = [ended([warpburg, "eval", str(x), *made, "-o", str(folder), *more]) for x, folder, more in ((file, folders[0], ["--bounds"]),
-                                                                                                     (parts, folders[1], []))]
+    inputs.write_text(module.inputs(), encoding="utf-8")
+    folders = [file.with_suffix(f".{x}") for x in ("bounds", "values", "given")]
+    given = [x for k in range(len(module.parameters)) for x in ("--input", str(folders[2] / f"out{k}.npy"))]
+    said = [ended([warpburg, "eval", str(x), "-j", "1", "-o", str(folder), *more]) for x, folder, more in (
+        (inputs, folders[2], ["--case", "nw"[seed % 2], "--seed", str(seed)]), (file, folders[0], ["--bounds", *given]), (parts, folders[1], given))]
     bad = "".join(text for status, text in said if status)
-    for k, t in enumerate(shape.split("[")[0] for _, shape in results):
+    for k, t in enumerate(shape.split("[")[0] for _, shape in module.results):
         if t not in ("f32", "bf16", "f16") or bad:
             continue
         lo, hi = (floats(folders[0] / f"{end}{k}.npy", "f64") for end in ("lo", "hi"))
@@ -209,7 +218,7 @@ def regrouped(warpburg: str, file: Path, results: List[Tuple[str, str]], seed: i
         for n, x in enumerate(floats(folders[1] / f"out{k}.npy", t)):
             if not lo[n] <= x <= hi[n] and not (x != x and may[n]):
                 bad = f"{parts}: output {k}, element {n}: {x} is not in {lo[n]} .. {hi[n]}"
-    for x in [] if bad else [parts, *(f for folder in folders for f in [*folder.iterdir(), folder])]:
+    for x in [] if bad else [parts, inputs, *(f for folder in folders for f in [*folder.iterdir(), folder])]:
         x.unlink() if x.is_file() else x.rmdir()
     return bad
 
@@ -225,7 +234,7 @@ def main() -> int:
         forms = [subprocess.run([o.warpburg, "hlo", str(file), "--pass", p], capture_output=True, check=False).stdout for p in ("copy", "arrays")]
         before, after = (f.count(b" reduce(") + f.count(b" dot(") + f.count(b" reduce-window(") * 2 for f in forms)
         changed += before != after
-        bad = regrouped(o.warpburg, file, module.results, seed)
+        bad = regrouped(o.warpburg, file, module, seed)
         parted += bad is not None
         if bad:
             print(bad, flush=True)
