@@ -78,7 +78,7 @@ INTEGER = [
       for letter, kinds in (("s", f"{TINY_SIGNED} {SIGNED}"), ("u", f"{TINY_UNSIGNED} {UNSIGNED}")) for op in ("div", "rem")),
     *(text(f"llvm.{letter}{op}", kinds, f"{op}.%t %d, %a, %b;", extend=2 * letter.replace("u", "z"), clean=letter.replace("u", "z"))
       for letter, kinds in (("s", f"{TINY_SIGNED} {SIGNED}"), ("u", f"{TINY_UNSIGNED} {UNSIGNED}")) for op in ("max", "min")),
-    *(text(f"icmp {op}", f"{TINY_UNSIGNED} {UNSIGNED} {TINY_SIGNED} {SIGNED}", f"setp.{op}.%t %d, %a, %b;", to="pred", extend="oo") for op in ("eq", "ne")),
+    *(text(f"icmp {op}", f"{TINY_UNSIGNED} {UNSIGNED} {TINY_SIGNED} {SIGNED}", f"setp.{op}.b%b %d, %a, %b;", to="pred", extend="oo") for op in ("eq", "ne")),
     *(text(f"icmp {letter}{op}", kinds, f"setp.{op}.%t %d, %a, %b;", to="pred", extend=2 * letter.replace("u", "z"))
       for letter, kinds in (("s", f"{TINY_SIGNED} {SIGNED}"), ("u", f"{TINY_UNSIGNED} {UNSIGNED}")) for op in RELATIONS[2:]),
     text("llvm.abs(%a, i1 0)", f"{TINY_SIGNED} {SIGNED}", "abs.%t %d, %a;", extend="s"),

@@ -121,7 +121,7 @@ def usual() -> List[str]:
         for width in (8, 16, 32, 64):
             out += [f"{space}.{v}b{width}" for v, n in (("", 1), ("v2.", 2), ("v4.", 4)) if width * n <= 128]
     out += [f"{op}.{v}" for op in ("ld.global", "ld.global.nc", "st.global") for v in ("v8.b32", "v4.b64")]
-    out += [f"ld.shared::cluster.b{w}" for w in (32, 64)] + ["ld.shared::cluster.v4.b32"]
+    out += [f"ld.shared::cluster.{v}b32" for v in ("", "v2.", "v4.")] + ["ld.shared::cluster.b64"]
     for op in ("atom", "red"):
         for space in ("global", "shared"):
             out += [f"{op}.{space}.{how}" for how in ("add.u32", "add.u64", "add.f32", "add.f64", "add.noftz.f16x2", "add.noftz.bf16x2", "inc.u32")]

@@ -116,7 +116,8 @@ def unknown(ptxas: str, texts: List[Tuple[str, str, str]], sass: prices.Sass) ->
         return [(f"machine code of {name}", why) for (name, _, _), why in zip(texts, pool.map(operations, texts))]
 
 
-UNPRICED = {"st.param.b32", "st.param.b64", "trap"}  # arguments of calls, which ptxas keeps in registers; the end of a kernel
+# Arguments of calls, which ptxas keeps in registers; the end of a kernel; an address in another block's memory, one for all loads from it
+UNPRICED = {"st.param.b32", "st.param.b64", "trap", "mapa.shared::cluster.u32"}
 
 
 def main() -> int:
