@@ -56,7 +56,7 @@ def undoing(rules: List[Rule], of: Compiled, told_already: List[Rule], is_new: C
 
 # --- the measure of the index phase ---------------------------------------------------------------------------------------------------
 MEASURE = ("// % min max", "terms under divisions", "divisors", "negative constants under divisions", "constants under divisions",
-           "comparisons other than with 0", "additions and coefficients", "uses", "constants")
+           "comparisons other than with 0", "uses", "additions and coefficients", "constants")
 Measure = Tuple[int, ...]
 
 
@@ -89,7 +89,7 @@ def measure(t: Term) -> Measure:
             uses += x.op in (LEAF, VAR)
             relations += x.type == PRED and 2 * ops.OPS[x.op].rank + (x.args[1] is not terms.index(0))
             rest += [(y, depth) for y in x.args]
-    return operations, under, divisors, negative, constants_under, relations, additions, uses, constants
+    return operations, under, divisors, negative, constants_under, relations, uses, additions, constants
 
 
 def growing(rule: Rule, earlier: List[Rule], of: Compiled) -> str:

@@ -208,9 +208,21 @@ class Checks(unittest.TestCase):
         found = faults("SIMPLIFY = [rewrite(mul[F](neg[F](a), b), neg[F](mul[F](a, b))),\n            rewrite(neg[F](mul[F](a, b)), mul[F](b, neg[F](a)))]\n")
         self.assertTrue(any("rules undo each other" in f and "patterns/sm80.py:2" in f and "patterns/sm80.py:3" in f for f in found), found)
 
+    def test_a_use_less_is_worth_a_coefficient_more(self) -> None:
+        from gen import cycles, terms
+        from gen.terms import FLOORDIV, INDEX, MOD
+
+        x, two = terms.leaf("x", INDEX), terms.index(2)
+        more = terms.total(1, [(1, x)])
+        assert more
+        before = terms.total(0, [(1, terms.node(MOD, INDEX, 0, (more, two))), (-1, x)])
+        after = terms.total(1, [(-2, terms.node(FLOORDIV, INDEX, 0, (more, two)))])
+        assert before and after
+        self.assertLess(cycles.measure(after), cycles.measure(before), f"{terms.show(before)} -> {terms.show(after)}")
+
     def test_index_rules_shrink(self) -> None:
         self.index("ALL = [rewrite(n % k, n - (n // k)*k, when=k > 1)]\n",
-                   "does not shrink: additions and coefficients go from 0 to 2, as (n % 4) -> (-4*(n // 4) + n)")
+                   "does not shrink: uses go from 1 to 2, as (n % 4) -> (-4*(n // 4) + n)")
         self.index("ALL = [rewrite((n // k) // m, (n // m) // k, when=k > m)]\n",
                    "does not shrink: nothing decreases, as ((n // 4) // 1) -> ((n // 1) // 4)")
         self.index("ALL = [rewrite((i*k + rest) // m, (i*k + rest + 1) // m, when=(k == 4) & (m == 8))]\n",

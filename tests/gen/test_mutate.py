@@ -28,9 +28,17 @@ class Mutants(unittest.TestCase):
     def test_every_kind_is_made(self) -> None:
         same = select.u8(lt.u8(a, k), sub.u8(a, 1), b)
         what = {m.what for m in mutate.mutants(rewrite(same, same, when=k > 3))}
-        for kind in ("operands of sub.u8 swapped", "operands of select.u8 swapped", "1 is 2", "1 is 0", "lt is le", "sub is add", "without k > 3", "3 is 4",
+        for kind in ("operands of sub.u8 swapped", "operands of select.u8 swapped", "1 is 2", "1 is 0", "lt is le", "sub is add", "without k > 3", "3 is 2",
                      "> is >= in k > 3"):
             self.assertIn(kind, what)
+
+    def test_no_mutant_is_a_condition_that_holds_more_seldom(self) -> None:
+        same = sub.i8(a, k)
+        for when, stays, goes in ((k > 3, "3 is 2", "3 is 4"), (~(k > 3), "3 is 4", "3 is 2"), (within(k, 3, 9), "3 is 2", "3 is 4"),
+                                  (within(k, 3, 9), "9 is 10", "9 is 8"), (k <= 3, "3 is 4", "<= is < in k <= 3"), (k < 3, "< is <= in k < 3", "3 is 2")):
+            what = {m.what for m in mutate.mutants(rewrite(same, same, when=when))}
+            self.assertIn(stays, what, str(when))
+            self.assertNotIn(goes, what, str(when))
 
     def test_thresholds_of_what_states_an_error(self) -> None:
         what = {m.what: m for m in mutate.mutants(rewrite(exp.f32(a), select.f32(lt.f32(a, 2.0), exp2.f32(mul.f32(a, 1.5)), a)))}
