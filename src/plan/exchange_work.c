@@ -122,6 +122,7 @@ LayWork plan_exchange_work(const PlanExchange *x, PlanKind kind, const PlanGroup
         stores[work.n_stores++] = store_of(x, &w, order, outputs[k / n_parts], k % n_parts);
     plan_walk_run(&w);
     plan_walk_work(&w, &work);
+    work.term_latency += plan_walk_waits(&w);
     work.along = w.along.items, work.n_along = w.along.n;
     return work;
 }

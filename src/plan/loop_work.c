@@ -145,6 +145,7 @@ static void take_work(Sites *m)
     const LayWork own = m->work;
     plan_walk_run(&m->w);
     plan_walk_work(&m->w, &m->work);
+    m->work.term_latency += plan_walk_waits(&m->w);
     m->work.term_slots += own.term_slots;
     LayAccess *loads = WBB_NEW_N(m->x->a, LayAccess, m->work.n_loads + m->n_reads + 1u);
     for (uint32_t k = 0; k < m->work.n_loads; k++) loads[k] = m->work.loads[k];

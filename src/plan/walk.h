@@ -84,6 +84,7 @@ void plan_walk_work(const PlanWalk *w, LayWork *work); /* what it found: loads, 
 /* `node`: the number of the element in memory. by: the need of which values from memory decide where it is; NULL: none
  * do. */
 LayAccess plan_access_of(const PlanWalk *w, const HloShape *s, IrRef node, const PlanNeed *by);
+double plan_walk_waits(const PlanWalk *w); /* walk_waits.c: clocks of latencies behind branches, beside the first */
 /* walk_near.c: of the loads, what is said of `near`, `shift`, `gap`, `beside` and `align`. */
 void plan_walk_near(PlanWalk *w);
 /* The number that most of those of all places are; LAY_FAR: there is none. */
