@@ -134,36 +134,79 @@ static FuseGrouping group(Search *s, WbbArena *a)
     return fuse_group(s->cx, a, s->c, &s->how->rates, s->given, NULL);
 }
 
-/* Tries the choices for values that are marked. Returns whether some are made the other way now. */
-static bool try_all(Search *s, const bool *marked)
+/* Choices of one kind for values of one operation and shape, as both halves of a level of a scan of pairs. */
+static bool is_like(const Search *s, const FusePoint *p, const FusePoint *q)
 {
-    WbbArena *a = wbb_arena_new(s->cx);
-    struct { uint32_t *items; uint32_t n, capacity; } changed = {0};
-    uint32_t since = s->kernels.n; /* kernels that had been priced when one was better */
+    const HloInstruction *x = s->c->instructions[p->id], *y = s->c->instructions[q->id];
+    return p->what == q->what && x->opcode == y->opcode && hlo_same_shape(x->shape, y->shape);
+}
+
+typedef struct { uint32_t *items; uint32_t n, capacity; } Places;
+
+static void turn(Search *s, const Places *p)
+{
+    for (uint32_t k = 0; k < p->n; k++) s->given->other[p->items[k]] = !s->given->other[p->items[k]];
+}
+
+/* Makes some choices the other way, if that is better. */
+static bool try_other(Search *s, const Places *p)
+{
+    WbbArena *scratch = wbb_arena_new(s->cx);
+    turn(s, p);
+    const FuseGrouping other = group(s, scratch);
+    const bool better = is_better(s, &other);
+    if (!better) turn(s, p);
+    wbb_arena_free(scratch);
+    return better;
+}
+
+/* Point k and those after it that are like it; none where one before it is. */
+static Places all_like(const Search *s, WbbArena *a, const FuseGrouping *g, uint32_t k, const bool *marked)
+{
+    Places p = {0};
+    for (uint32_t j = 0; j < g->n_points; j++) {
+        if (!marked[g->points[j].id] || !is_like(s, &g->points[k], &g->points[j])) continue;
+        if (j < k) return (Places){0};
+        WBB_PUSH(a, &p, at_of(&g->points[j]));
+    }
+    return p;
+}
+
+/* Choices that were made the other way. */
+typedef struct {
+    WbbArena *a;
+    Places changed;
+    uint32_t since; /* kernels that had been priced when one was better */
+} Tries;
+
+/* Tries the choices for values that are marked, each alone, or all that are like it: a kernel that waits for two chains
+ * gains once both are shorter. */
+static void try_each(Search *s, Tries *t, const bool *marked, bool alike)
+{
     bool any = true;
     for (uint32_t round = 0; round < s->how->rates.rounds && any; round++) {
-        const FuseGrouping now = group(s, a);
+        const FuseGrouping now = group(s, t->a);
         any = false;
-        for (uint32_t k = 0; k < now.n_points && s->kernels.n <= since + s->how->rates.tries; k++) {
-            const uint32_t at = at_of(&now.points[k]);
-            if (!marked[now.points[k].id]) continue;
-            WbbArena *scratch = wbb_arena_new(s->cx);
-            s->given->other[at] = !s->given->other[at];
-            const FuseGrouping other = group(s, scratch);
-            if (is_better(s, &other)) {
-                WBB_PUSH(a, &changed, at);
-                any = true;
-                since = s->kernels.n;
-            } else {
-                s->given->other[at] = !s->given->other[at];
-            }
-            wbb_arena_free(scratch);
+        for (uint32_t k = 0; k < now.n_points && s->kernels.n <= t->since + s->how->rates.tries; k++) {
+            uint32_t at = at_of(&now.points[k]);
+            const Places p = alike ? all_like(s, t->a, &now, k, marked) : (Places){.items = &at, .n = 1};
+            if (!marked[now.points[k].id] || p.n < 1u + alike || !try_other(s, &p)) continue;
+            for (uint32_t j = 0; j < p.n; j++) WBB_PUSH(t->a, &t->changed, p.items[j]);
+            any = true;
+            t->since = s->kernels.n;
         }
     }
-    const bool stay = changed.n && pays(s);
-    for (uint32_t k = 0; k < changed.n && !stay; k++)
-        s->given->other[changed.items[k]] = !s->given->other[changed.items[k]];
-    wbb_arena_free(a);
+}
+
+/* Returns whether some choices for values that are marked are made the other way now. */
+static bool try_all(Search *s, const bool *marked)
+{
+    Tries t = {.a = wbb_arena_new(s->cx), .since = s->kernels.n};
+    try_each(s, &t, marked, false);
+    try_each(s, &t, marked, true);
+    const bool stay = t.changed.n && pays(s);
+    if (!stay) turn(s, &t.changed);
+    wbb_arena_free(t.a);
     return stay;
 }
 
