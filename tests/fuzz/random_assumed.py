@@ -4,7 +4,7 @@ Half of them are full of what rules under these flags take apart: products in su
 comparison, zeros. The others are those of random_fusions.py. Half have all three flags, the others some of them, in the header or as notes
 of single instructions. Of one in eight both back ends make a kernel, and both must give the same bits.
 
-usage: random_assumed.py WARPBURG [COUNT] [SEED] [FOLDER]     failures are printed and their texts kept in FOLDER (build/fuzz); exit 1 if any
+usage: random_assumed.py WARPBURG [COUNT] [--seed S] [--folder DIR]     failures are printed and their texts kept in DIR (build/fuzz); exit 1 if any
 """
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from typing import List, Tuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 import npy  # noqa: E402
 import random_fusions  # noqa: E402
+from seeds import arguments  # noqa: E402
 from warpburg_cli import MAIN, TARGETS  # noqa: E402
 
 FLAGS = ("contract", "nnan", "nsz")
@@ -122,14 +123,14 @@ def judge(warpburg: str, file: Path, seed: int) -> Tuple[List[int], str]:
     return outcome, "\n".join(said)
 
 
-def main(argv: List[str]) -> int:
-    count, seed = int(argv[2]) if len(argv) > 2 else 200, int(argv[3]) if len(argv) > 3 else 1
-    folder = Path(argv[4] if len(argv) > 4 else "build/fuzz/assumed")
+def main() -> int:
+    o = arguments(__doc__, 200, "warpburg", folder="build/fuzz/assumed")
+    folder: Path = o.folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     good = bad = declined = 0
     with ThreadPoolExecutor(2) as pool:
-        for outcome, said in pool.map(lambda n: judge(argv[1], folder / f"{n}.hlo", n), range(seed, seed + count)):
+        for outcome, said in pool.map(lambda n: judge(o.warpburg, folder / f"{n}.hlo", n), range(o.seed, o.seed + o.count)):
             if said:
                 print(said, flush=True)
             good, bad, declined = good + (not any(outcome)), bad + any(x not in (0, 3) for x in outcome), declined + (3 in outcome)
@@ -138,4 +139,4 @@ def main(argv: List[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(main())

@@ -3,7 +3,7 @@
 They have all element types; odd, single, empty and large shapes; layouts of any order; every operation of loop fusions. The seed alone determines
 the text of a fusion.
 
-usage: random_fusions.py WARPBURG [COUNT] [SEED] [FOLDER]     failures are printed and their texts kept in FOLDER (build/fuzz); exit 1 if any
+usage: random_fusions.py WARPBURG [COUNT] [--seed S] [--folder DIR]     failures are printed and their texts kept in DIR (build/fuzz); exit 1 if any
 """
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Dict, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 from random_fusion_ops import FLOATS, OPS, of_type, volume  # noqa: E402
+from seeds import arguments  # noqa: E402
 from warpburg_cli import MAIN, TARGETS  # noqa: E402
 
 INTS = ["s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64"]
@@ -214,13 +215,13 @@ def judge(warpburg: str, file: Path, seed: int) -> Tuple[List[int], str]:
     return outcome, "\n".join(said)
 
 
-def main(argv: List[str]) -> int:
-    count, seed = int(argv[2]) if len(argv) > 2 else 200, int(argv[3]) if len(argv) > 3 else 1
-    folder = Path(argv[4] if len(argv) > 4 else "build/fuzz")
+def main() -> int:
+    o = arguments(__doc__, 200, "warpburg", folder="build/fuzz")
+    folder: Path = o.folder
     folder.mkdir(parents=True, exist_ok=True)
     good = bad = declined = 0
     with ThreadPoolExecutor(2) as pool:
-        for outcome, said in pool.map(lambda n: judge(argv[1], folder / f"{n}.hlo", n), range(seed, seed + count)):
+        for outcome, said in pool.map(lambda n: judge(o.warpburg, folder / f"{n}.hlo", n), range(o.seed, o.seed + o.count)):
             if said:
                 print(said, flush=True)
             good, bad, declined = good + (outcome == [0, 0]), bad + any(x not in (0, 3) for x in outcome), declined + (3 in outcome)
@@ -229,4 +230,4 @@ def main(argv: List[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(main())

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Random fusions with reductions: each is compiled, run in the simulator, and compared with the evaluator's bounds and the documented order.
 
-    random_reductions.py WARPBURG WARPBURG_RUN [--count N] [--seed S] [--folder DIR]
+    random_reductions.py WARPBURG WARPBURG_RUN [COUNT] [--seed S] [--folder DIR]
 
 Fusions follow from seeds S, S + 1, .. (fuzz/random_reduction_text.py): any rank, memory layout, type and combiner, prologues, epilogues, several
 reductions, chains of them. Each is compiled for two targets with the layout that the compiler chooses, and runs in the cases of RUNS; one of several
 also with a random layout. A fusion that is declined for a reason of ALLOWED is counted apart, one declined for any other has failed. Texts of those that
 fail stay in DIR. Ends with `N passed, M failed`.
 """
-import argparse
 import json
 import os
 import random
@@ -18,11 +17,12 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "common"), str(TESTS / "kernels")]
 from random_reduction_text import Made, generate  # noqa: E402
+from seeds import arguments  # noqa: E402
 from shared_reductions import ORDERS, Fusion, layouts, space, targets_of  # noqa: E402
 from warpburg_cli import MAIN, TARGETS, Cli  # noqa: E402
 
@@ -126,14 +126,8 @@ def report(job: Job, outcome: Outcome, to: Path) -> None:
     print(f"failed: {kept} --target {job.target}{layout}: {outcome.why}", flush=True)
 
 
-def main(argv: Sequence[str]) -> int:
-    p = argparse.ArgumentParser(description="random fusions with reductions")
-    p.add_argument("warpburg")
-    p.add_argument("warpburg_run")
-    p.add_argument("--count", type=int, default=150)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--folder", default="build/fuzz/reductions")
-    o = p.parse_args(argv)
+def main() -> int:
+    o = arguments(__doc__, 150, "warpburg", "warpburg_run", folder="build/fuzz/reductions")
     os.environ.pop("WARPBURG_PTXAS", None)      # nothing here needs machine code
     compiler, runner = Cli(os.path.abspath(o.warpburg)), Cli(os.path.abspath(o.warpburg_run))
     tally: Counter[Tuple[str, str]] = Counter()
@@ -149,7 +143,7 @@ def main(argv: Sequence[str]) -> int:
                 tally[outcome.status, outcome.why if outcome.status != "failed" else ""] += 1
                 if outcome.status == "failed":
                     failed += 1
-                    report(job, outcome, Path(o.folder))
+                    report(job, outcome, o.folder)
     for (status, why), n in sorted(tally.items()):
         if why:
             print(f"{n} {status}: {why}")
@@ -159,4 +153,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

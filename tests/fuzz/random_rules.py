@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random pattern files: gen/ makes tables of each or refuses it with messages that have file and line, and never ends in a traceback.
 
-    random_rules.py [N] [SEED]
+    random_rules.py [COUNT] [--seed S]
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gen"))
 
+from seeds import arguments  # noqa: E402
 from small import faults  # noqa: E402
 
 OPS = "add mul sub neg abs fma select eq lt cvt bits max band shl exp splat pack idx min floordiv load const".split()
@@ -44,8 +45,9 @@ def rule(r: random.Random) -> str:
 
 
 def main() -> int:
-    n, seed = (int(sys.argv[1]) if len(sys.argv) > 1 else 400), (int(sys.argv[2]) if len(sys.argv) > 2 else 1)
-    r, good = random.Random(seed), 0
+    o = arguments(__doc__, 400)
+    n: int = o.count
+    r, good = random.Random(o.seed), 0
     for _ in range(n):
         lists = {name: [rule(r) for _ in range(r.choice((0, 1, 1)))] for name in ("SIMPLIFY", "LOWER", "INSTR")}
         text = "".join(f"{name} = [{', '.join(rules)}]\n" for name, rules in lists.items())

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Random scans: cumulative sums, products, extrema and others, from either end, exclusive or not, of any type along any dimension.
 
-    random_scans.py WARPBURG [--count N] [--seed S] [--folder DIR]
+    random_scans.py WARPBURG [COUNT] [--seed S] [--folder DIR]
 
 Each fusion is a scan, or several, with a prologue on its terms and an epilogue at its own position, or one elsewhere, which makes several
 kernels of it. It is compiled for a target, some of those that are one kernel with a random legal layout, and runs under `run --check`: every
 element must lie in the evaluator's bounds, without a fault, in an order of execution that rotates. A failing fusion is kept in the folder.
 Ends with `N passed, M failed`.
 """
-import argparse
 import os
 import random
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import List, Optional, Sequence, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+from seeds import arguments  # noqa: E402
 from warpburg_cli import TARGETS, Cli  # noqa: E402
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2", "shuffle:3")
@@ -203,13 +203,8 @@ def judge(cli: Cli, folder: Path, seed: int) -> Optional[str]:
     return None if v.ok else f"{target} --case {case} {' '.join(options)}: {v.why}"
 
 
-def main(argv: Sequence[str]) -> int:
-    p = argparse.ArgumentParser(description="random scans")
-    p.add_argument("warpburg")
-    p.add_argument("--count", type=int, default=100)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--folder", default="build/fuzz/scans")
-    o = p.parse_args(argv)
+def main() -> int:
+    o = arguments(__doc__, 100, "warpburg", folder="build/fuzz/scans")
     os.environ.pop("WARPBURG_PTXAS", None)
     cli = Cli(os.path.abspath(o.warpburg))
     failed = 0
@@ -218,7 +213,7 @@ def main(argv: Sequence[str]) -> int:
         for seed, why in zip(seeds, cli.each(lambda s: judge(cli, Path(name), s), seeds)):
             if why:
                 failed += 1
-                kept = Path(o.folder) / f"{seed}.hlo"
+                kept = o.folder / f"{seed}.hlo"
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 kept.write_text(make(seed).text, encoding="utf-8")
                 print(f"{kept}: {why}")
@@ -230,4 +225,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random fusions with scatters: each is compiled, run in the simulator, and compared with the evaluator's bounds.
 
-    random_scatters.py WARPBURG WARPBURG_RUN [--count N] [--seed S] [--folder DIR]
+    random_scatters.py WARPBURG WARPBURG_RUN [COUNT] [--seed S] [--folder DIR]
 
 Fusions follow from seeds S, S + 1, .. (fuzz/random_scatter_text.py): any rank, dimension numbers, type and combiner, several operands, what is
 computed before and after; every fifth is a select-and-scatter (fuzz/random_pooling_text.py).
@@ -11,7 +11,6 @@ indices are sorted, it is compiled for a third one, too, in such a way that thre
 their updates in shared memory wherever they can. A fusion that is declined for a reason of ALLOWED is counted apart, one declined for any other has
 failed. Texts of those that fail stay in DIR. Ends with `N passed, M failed`.
 """
-import argparse
 import json
 import os
 import re
@@ -28,6 +27,7 @@ sys.path[:0] = [str(TESTS / "common"), str(TESTS.parent)]
 from gen import load  # noqa: E402
 from random_pooling_text import generate_pooling  # noqa: E402
 from random_scatter_text import generate  # noqa: E402
+from seeds import arguments  # noqa: E402
 from warpburg_cli import MAIN, TARGETS, Cli  # noqa: E402
 
 # cases of inputs: of the first target, of the second, of the first with --deterministic, with the longest runs, and in cells
@@ -78,14 +78,8 @@ def same_bits(runner: Cli, bundle: Path, case: str, seed: int) -> str:
     return "" if all(r == results[0] for r in results) else f"--deterministic --case {case} --seed {seed}: the bits depend on --order"
 
 
-def main(argv: Sequence[str]) -> int:
-    p = argparse.ArgumentParser(description="random fusions with scatters")
-    p.add_argument("warpburg")
-    p.add_argument("warpburg_run")
-    p.add_argument("--count", type=int, default=100)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--folder", default="build/fuzz/scatters")
-    o = p.parse_args(argv)
+def main() -> int:
+    o = arguments(__doc__, 100, "warpburg", "warpburg_run", folder="build/fuzz/scatters")
     os.environ.pop("WARPBURG_PTXAS", None)      # nothing here needs machine code
     compiler, runner = Cli(os.path.abspath(o.warpburg)), Cli(os.path.abspath(o.warpburg_run))
     others = [t for t in TARGETS if t != MAIN]
@@ -110,7 +104,7 @@ def main(argv: Sequence[str]) -> int:
                 tally[status, why if status != "failed" else ""] += 1
                 if status == "failed":
                     failed += 1
-                    kept = Path(o.folder) / f"{seed}.hlo"
+                    kept = o.folder / f"{seed}.hlo"
                     kept.parent.mkdir(parents=True, exist_ok=True)
                     kept.write_text(text, encoding="utf-8")
                     print(f"failed: {kept} --target {target}: {why}", flush=True)
@@ -123,4 +117,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random sorts: any number of operands, keys, types and dimensions, plain and total comparisons, ascending and descending.
 
-    random_sorts.py WARPBURG [--count N] [--seed S] [--folder DIR]
+    random_sorts.py WARPBURG [COUNT] [--seed S] [--folder DIR]
 
 Operands may be computed, one may be the index of each element (argsort); results may be used at their own places, at others (the first k of a
 row, or any stretch of it, of one result or of all), or be sorted again. One in eight has rows longer than a block's shared memory. Each fusion is compiled
@@ -9,7 +9,6 @@ for a target and runs under `run --check`: every element must be the one that a 
 itself, without a fault, in an order of execution that rotates. Every tenth has a comparator that is no order at all: each element of a row must still be
 there once. A failing fusion is kept in the folder. Ends with `N passed, M failed`.
 """
-import argparse
 import array
 import math
 import os
@@ -21,6 +20,7 @@ from typing import List, Optional, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 import npy  # noqa: E402
+from seeds import arguments  # noqa: E402
 from warpburg_cli import TARGETS, Cli  # noqa: E402
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2", "shuffle:3")
@@ -169,13 +169,8 @@ def judge(cli: Cli, folder: Path, seed: int) -> Optional[str]:
     return None if v.ok else f"{target} --case {case} --order {order}: {v.why}"
 
 
-def main(argv: Sequence[str]) -> int:
-    p = argparse.ArgumentParser(description="random sorts")
-    p.add_argument("warpburg")
-    p.add_argument("--count", type=int, default=100)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--folder", default="build/fuzz/sorts")
-    o = p.parse_args(argv)
+def main() -> int:
+    o = arguments(__doc__, 100, "warpburg", folder="build/fuzz/sorts")
     os.environ.pop("WARPBURG_PTXAS", None)
     cli = Cli(os.path.abspath(o.warpburg))
     failed = 0
@@ -184,7 +179,7 @@ def main(argv: Sequence[str]) -> int:
         for seed, why in zip(seeds, cli.each(lambda s: judge(cli, Path(name), s), seeds)):
             if why:
                 failed += 1
-                kept = Path(o.folder) / f"{seed}.hlo"
+                kept = o.folder / f"{seed}.hlo"
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 kept.write_text(make_odd(seed) if seed % 10 == 9 else make(seed), encoding="utf-8")
                 print(f"{kept}: {why}")
@@ -193,4 +188,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random loops that keep a result of each iteration, as jax.lax.scan makes them: what they store step by step.
 
-    random_steps.py WARPBURG [--count N] [--seed S] [--folder DIR]
+    random_steps.py WARPBURG [COUNT] [--seed S] [--folder DIR]
 
 Each module is a `while` whose state has a counter, arrays that each iteration changes, arrays of which it reads one position a step, forwards or
 backwards, and arrays of which it replaces one; then elementwise operations, moves or a reduction of what it has left, some of them outputs. It is
@@ -9,7 +9,6 @@ compiled for a target, as one kernel or several, or as a program, and runs under
 without a fault. Of those that are made for it the plan must say that steps are stored. A failing module is kept in the folder. Ends with
 `N passed, M failed`.
 """
-import argparse
 import os
 import random
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+from seeds import arguments  # noqa: E402
 from warpburg_cli import TARGETS, Cli  # noqa: E402
 
 TYPES = ("f32", "f32", "f32", "f16", "bf16", "f64", "s32", "u8")
@@ -160,12 +160,7 @@ def module_of(r: random.Random) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("warpburg")
-    parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", type=Path)
-    args = parser.parse_args()
+    args = arguments(__doc__, 60, "warpburg")
     cli = Cli(args.warpburg)
     passed = failed = stored = 0
     with tempfile.TemporaryDirectory() as scratch:

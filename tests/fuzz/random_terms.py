@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random terms keep their values through the rules of every target.
 
-    random_terms.py WARPBURG [N] [SEED]
+    random_terms.py WARPBURG [COUNT] [--seed S]
 
 A term is an IR kernel that loads operands and stores one random expression of them. Constants that rules match (0, 1, -1, powers of two) and
 repeated operands are frequent, so that rules fire. `warpburg ir --check` rewrites and compiles the kernel, runs it in the simulator on edge
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Dict, List
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
+from seeds import arguments  # noqa: E402
 from warpburg_cli import TARGETS  # noqa: E402
 
 BATCH = 8
@@ -86,8 +87,9 @@ def check(warpburg: str, target: str, files: List[Path]) -> List[str]:
 
 
 def main() -> int:
-    warpburg, n, seed = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 200, int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    r, failed = random.Random(seed), 0
+    o = arguments(__doc__, 200, "warpburg")
+    n: int = o.count
+    r, failed = random.Random(o.seed), 0
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for i in range(n):
@@ -95,7 +97,7 @@ def main() -> int:
             files[-1].write_text(Maker(r).kernel(f"k{i}"))
         for i in range(0, n, BATCH):
             target = TARGETS[i // BATCH % len(TARGETS)]
-            for f, said in zip(files[i:i + BATCH], check(warpburg, target, files[i:i + BATCH])):
+            for f, said in zip(files[i:i + BATCH], check(o.warpburg, target, files[i:i + BATCH])):
                 if said:
                     failed += 1
                     print(f"{target}: {said}\n{f.read_text()}")

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Random fusions that read in one order and store in another: each is compiled, run in the simulator, and compared with the evaluator's bounds.
 
-    random_transposes.py WARPBURG WARPBURG_RUN [--count N] [--seed S] [--folder DIR]
+    random_transposes.py WARPBURG WARPBURG_RUN [COUNT] [--seed S] [--folder DIR]
 
 Fusions follow from seeds S, S + 1, .. (fuzz/random_transpose_text.py): any rank, type and permutation, reshapes, prologues, epilogues, several
 transposes and outputs. Each is compiled for two targets: as an exchange through shared memory where one is legal, whatever it costs (`--layout exchange`),
 and as the compiler chooses. A fusion that is declined for an operation that no kernel has is counted apart. Texts of those that fail stay in DIR.
 Ends with `N passed, M failed`.
 """
-import argparse
 import json
 import os
 import random
@@ -18,11 +17,12 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Tuple
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "common"), str(TESTS / "kernels")]
 from random_transpose_text import generate  # noqa: E402
+from seeds import arguments  # noqa: E402
 from shared_reductions import ORDERS  # noqa: E402
 from warpburg_cli import MAIN, TARGETS, Cli  # noqa: E402
 
@@ -60,14 +60,8 @@ def judge(compiler: Cli, runner: Cli, folder: Path, seed: int, target: str, forc
     return Outcome(kind, "")
 
 
-def main(argv: Sequence[str]) -> int:
-    p = argparse.ArgumentParser(description="random fusions that read in one order and store in another")
-    p.add_argument("warpburg")
-    p.add_argument("warpburg_run")
-    p.add_argument("--count", type=int, default=150)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--folder", default="build/fuzz/transposes")
-    o = p.parse_args(argv)
+def main() -> int:
+    o = arguments(__doc__, 150, "warpburg", "warpburg_run", folder="build/fuzz/transposes")
     os.environ.pop("WARPBURG_PTXAS", None)      # nothing here needs machine code
     compiler, runner = Cli(os.path.abspath(o.warpburg)), Cli(os.path.abspath(o.warpburg_run))
     others = [t for t in TARGETS if t != MAIN]
@@ -83,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
                 tally[outcome.status] += 1
                 if outcome.status != "failed":
                     continue
-                kept = Path(o.folder) / f"{seed}.hlo"
+                kept = o.folder / f"{seed}.hlo"
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 kept.write_text(generate(seed), encoding="utf-8")
                 print(f"failed: {kept} --target {target}{' --layout exchange' * forced}: {outcome.why}", flush=True)
@@ -96,4 +90,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,5 +1,4 @@
-"""Shared by the suites whose texts follow from seeds: random_folds.py, random_loops.py, random_chains.py, random_programs.py, random_windows.py and
-random_products.py, random_rows.py, random_attention.py."""
+"""Shared by the suites whose texts follow from seeds: their command line, and for some of them how a text is judged."""
 import argparse
 import contextlib
 import subprocess
@@ -14,16 +13,22 @@ from warpburg_cli import TARGETS  # noqa: E402
 SINCE_80 = tuple(t for t in TARGETS if int(t[3:]) >= 80)  # which have tensor cores for bf16
 
 
+def arguments(about: str, count: int, *programs: str, folder: str = "") -> argparse.Namespace:
+    """What every one of these suites takes: programs, how many texts, the first seed, and where texts that fail stay. about: its first line is the help."""
+    a = argparse.ArgumentParser(description=about.splitlines()[0])
+    for program in programs:
+        a.add_argument(program)
+    a.add_argument("count", type=int, nargs="?", default=count, help=f"how many (default: {count})")
+    a.add_argument("--seed", type=int, default=1, help="the first one's; each further one has the next (default: 1)")
+    a.add_argument("--folder", type=Path, default=folder or None, help=f"where those that fail stay (default: {folder or 'a new one'})")
+    return a.parse_args()
+
+
 class Seeds:
     """What the command line asks for: `numbers`, and a folder for texts, where those that fail stay."""
 
     def __init__(self, about: str, name: str, count: int) -> None:
-        a = argparse.ArgumentParser(description=about.splitlines()[0])
-        a.add_argument("warpburg")
-        a.add_argument("count", type=int, nargs="?", default=count)
-        a.add_argument("--seed", type=int, default=1)
-        a.add_argument("--folder", type=Path)
-        o = a.parse_args()
+        o = arguments(about, count, "warpburg")
         self.warpburg: str = o.warpburg
         self.numbers = range(o.seed, o.seed + o.count)
         self._made = not o.folder

@@ -117,13 +117,8 @@ class Soak:
 
     def chunk(self, first: int, count: int) -> None:
         with tempfile.TemporaryDirectory() as made:
-            asked = ["--count", str(count), "--seed", str(first), "--folder", made]
-            words = {"fusions": ["tests/fuzz/random_fusions.py", self.wb, str(count), str(first), made],
-                     **{k: [f"tests/fuzz/random_{k}.py", self.wb, self.run_wb, *asked] for k in ("reductions", "transposes", "scatters")},
-                     **{k: [f"tests/fuzz/random_{k}.py", self.wb, *asked] for k in ("scans", "sorts")},
-                     **{k: [f"tests/fuzz/random_{k}.py", self.wb, str(count), *asked[2:]] for k in ("loops", "programs")},
-                     "terms": ["tests/fuzz/random_terms.py", self.wb, str(count), str(first)],
-                     "rules": ["tests/fuzz/random_rules.py", str(count), str(first)]}[self.kind]
+            programs = {"rules": [], **{k: [self.wb, self.run_wb] for k in ("reductions", "transposes", "scatters")}}.get(self.kind, [self.wb])
+            words = [f"tests/fuzz/random_{self.kind}.py", *programs, str(count), "--seed", str(first), "--folder", made]
             p = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, preexec_fn=lambda: os.nice(10))
             if p.returncode == 0:
                 return
