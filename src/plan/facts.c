@@ -9,11 +9,15 @@
 
 #include <string.h>
 
+const char plan_why_too_long[] = "not tried: its launches and bytes alone take longer than it may";
+
 bool plan_not(PlanTry *x, const char *why)
 {
     x->why_not = why;
     return false;
 }
+
+bool plan_only_asked(PlanTry *x) { return x->asks && !plan_not(x, plan_why_too_long); }
 
 /* A sort or scan has a kernel for itself, where nothing else must have one. */
 void plan_know_order(PlanTry *x)

@@ -45,6 +45,7 @@ static const HloInstruction **found_for(const PlanTry *x)
 /* Cuts the fusion at n instructions, whose results are in memory before the rest is computed. */
 static bool cut_at(PlanTry *x, Plan *p, const HloInstruction *const *found, uint32_t n, const char *why)
 {
+    if (plan_only_asked(x)) return false;
     const HloInstruction *root = p->fusion->body->root;
     PlanOptions of_first = options_of(x, 0), of_second = options_of(x, 1);
     of_first.no_in_place = true;
@@ -152,6 +153,7 @@ bool plan_make_window(PlanTry *x, Plan *p)
 {
     if (plan_know_sharing(x, false)->n || x->scanned || x->scatters)
         return plan_not(x, "threads share something: no loop computes windows again");
+    if (plan_only_asked(x)) return false;
     const HloInstruction *found = may_fold(x, p) ? plan_cut_window(x->cx, x->a, p, x->t) : NULL;
     if (!found) return plan_not(x, "no window is computed again often enough");
     return cut_at(x, p, &found, 1, NULL);
@@ -179,6 +181,7 @@ bool plan_make_reductions(PlanTry *x, Plan *p)
 {
     static const struct { bool single, few, shared; } ways[] = {{0, 0, 1}, {1, 0, 1}, {0, 1, 1}, {1, 0, 0}};
     plan_know_order(x);
+    if (plan_only_asked(x)) return false;
     if (!may_fold(x, p)) return plan_not(x, not_here);
     const HloInstruction **found = found_for(x);
     for (uint32_t w = 0; w < WBB_LEN(ways); w++) {
@@ -198,6 +201,7 @@ bool plan_make_short(PlanTry *x, Plan *p)
 {
     if (!x->shared) return plan_not(x, "no kernel whose threads share");
     if (!may_cut(x)) return plan_not(x, not_here);
+    if (plan_only_asked(x)) return false;
     const HloInstruction **found = found_for(x);
     p->reduced = x->found->reduced;
     const uint32_t n = plan_cut_reductions(x->a, p, x->t, false, true, found);
@@ -257,6 +261,7 @@ bool plan_make_sides(PlanTry *x, Plan *p)
         const HloInstruction **roots = WBB_NEW_N(x->a, const HloInstruction *, p->n_outputs + 1);
         const uint32_t n = roots_of(p, direct, k == 0, roots);
         if (!n || n == p->n_outputs) return plan_not(x, "all outputs need a reduction");
+        if (plan_only_asked(x)) return false;
         PlanOptions options = options_of(x, k);
         options.no_in_place = true;
         parts[k] = x->plan(x->cx, x->a, plan_cut_out(x->cx, x->a, p->fusion, roots, n, NULL, 0), x->t, options);

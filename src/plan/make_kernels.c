@@ -48,6 +48,7 @@ static void share_kernels(PlanTry *x, Plan *p, PlanRange **shared, uint32_t n, c
 /* Kernels of these ranges, if each has a legal layout. */
 static bool of_ranges(PlanTry *x, Plan *p, PlanRange **ranges, uint32_t n, const bool *others, bool *reduced)
 {
+    if (plan_only_asked(x)) return false;
     p->reduced = reduced;
     plan_check(x->cx, x->a, p, x->t, false);
     plan_check(x->cx, x->a, p, x->t, true);
@@ -153,6 +154,7 @@ static bool loop(PlanTry *x, Plan *p)
     plan_know_order(x);
     if (x->found && (x->scatters || x->scanned))
         return plan_not(x, "its scan, sort or scatter has a kernel");
+    if (plan_only_asked(x)) return false;
     plan_check(x->cx, x->a, p, x->t, false);
     if (!tg_leaves_out(x->t)) plan_check(x->cx, x->a, p, x->t, true);
     plan_begin_kernels(x, p);
@@ -192,6 +194,7 @@ bool plan_make_tile_results(PlanTry *x, Plan *p)
     if (terms > most) return plan_not(x, "results have more terms than layout.few_terms");
     if (x->shared->n_stages > 2 || s->kind != PLAN_REDUCE || s->n_outputs)
         return plan_not(x, "its terms are read again, or stored");
+    if (plan_only_asked(x)) return false;
     plan_begin_kernels(x, p);
     as_loop(x, p, NULL);
     if (!plan_exchange(x->cx, x->a, p, &p->kernels[0], x->t))
@@ -250,6 +253,7 @@ bool plan_make_exchange(PlanTry *x, Plan *p)
     const bool is_loop = x->found->n_kernels == 1 && !k->of && k->n_ranges == 1 && !k->ranges[0].hero &&
                          k->ranges[0].stages[0].kind == PLAN_ELEMENTS && !x->found->scattered;
     if (x->options->layout && !always) return plan_not(x, "the layout was given");
+    if (is_loop && plan_only_asked(x)) return false;
     if (is_loop) {
         *p = *x->found;
         p->select_nodes = x->base->select_nodes;

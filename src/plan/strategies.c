@@ -98,6 +98,16 @@ bool plan_try_row(PlanTry *x, const TgStrategy *row, Plan *p)
     return made;
 }
 
+/* Of a row that is not tried: a condition that does not hold, where its maker finds out before any work; else that. */
+static const char *why_not_tried(PlanTry *x, const TgStrategy *row)
+{
+    Plan none;
+    x->asks = true;
+    const bool made = plan_try_row(x, row, &none);
+    x->asks = false;
+    return made ? plan_why_too_long : x->why_not;
+}
+
 /* Tries a row: its plan, or NULL. The outcome is the last of those tried. */
 static const Plan *try_row(PlanTry *x, const TgStrategy *row, Declined *declined)
 {
@@ -109,8 +119,6 @@ static const Plan *try_row(PlanTry *x, const TgStrategy *row, Declined *declined
     else t->plan = p, t->number = x->number;
     return t->plan;
 }
-
-const char plan_why_too_long[] = "not tried: its launches and bytes alone take longer than it may";
 
 /* The best plan so far, and the base, which is the first. */
 typedef struct {
@@ -195,7 +203,7 @@ static const Plan *search(PlanTry *x, Declined *declined, bool all)
         if (row->at != x->at || !(x->found ? further : base)) continue;
         if (x->texts ? x->options->layout != NULL : x->options->without >> k & 1) continue;
         if (x->found && !row->off && !may_take_less(x, &s, row)) {
-            x->tried[x->n_tried++] = (PlanOutcome){.row = row, .us = -1, .why = plan_why_too_long};
+            x->tried[x->n_tried++] = (PlanOutcome){.row = row, .us = -1, .why = why_not_tried(x, row)};
             continue;
         }
         const Plan *p = try_row(x, row, declined);

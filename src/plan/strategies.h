@@ -39,6 +39,7 @@ typedef struct PlanTry {
     const Plan *found; /* of a rival: the plan whose place it may take; of a text: of the one before it */
     const PlanRange *shared; /* .. whose one kernel has this range; NULL: it is another plan, or its layout was given */
     const char *why_not;   /* of a maker that made nothing */
+    bool asks;             /* no plan is wanted, but whether what costs nothing to find out holds */
     int64_t number;        /* PlanOutcome.number */
     struct PlanTexts *texts; /* NULL: the text stays as it is */
     /* facts, by the functions below */
@@ -64,7 +65,6 @@ typedef struct PlanTexts {
 /* Makes *p, a copy of the base, or says in why_not why it is not possible. A maker may also decline. */
 typedef bool PlanMake(PlanTry *x, Plan *p);
 
-extern const char plan_why_too_long[]; /* why a strategy was not tried: of PlanOutcome */
 /* strategies.c: the plan by the rows of the target. Declines where no strategy is possible, as the first did. */
 Plan plan_best(PlanTry *x);
 /* Makes the plan of one row, and forgets why it is declined; false, and why_not: it is not possible. */
@@ -78,6 +78,8 @@ HloFusion *plan_fusion_of(const PlanTry *x, const HloModule *m); /* of a module,
 
 /* facts.c */
 bool plan_not(PlanTry *x, const char *why); /* false, and why */
+extern const char plan_why_too_long[]; /* why a strategy was not tried: of PlanOutcome */
+bool plan_only_asked(PlanTry *x); /* PlanTry.asks: what costs nothing to find out is possible; and that is why_not */
 void plan_know_order(PlanTry *x); /* hero, alone, scatters, scanned */
 const PlanSteps *plan_know_steps(PlanTry *x);
 const PlanSharing *plan_know_sharing(PlanTry *x, bool alone);

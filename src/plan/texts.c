@@ -63,6 +63,7 @@ bool plan_make_written(PlanTry *x, Plan *p)
 bool plan_make_matrices(PlanTry *x, Plan *p)
 {
     if (x->texts->matrices == x->texts->sums) return plan_not(x, "it has no product of matrices");
+    if (plan_only_asked(x)) return false;
     *p = as_written(x, x->texts->matrices);
     return x->texts->follows || plan_has_product(p) || plan_not(x, "no kernel for tensor cores computes it");
 }
@@ -76,6 +77,7 @@ static const HloModule *with_option(PlanTry *x, const uint32_t *const *numbers, 
 
 static bool make_option(PlanTry *x, Plan *p, const uint32_t *const *numbers)
 {
+    if (plan_only_asked(x)) return false;
     const HloModule *made = with_option(x, numbers, false);
     if (!made) {
         const HloModule *m = module_of(x->found);
@@ -119,6 +121,7 @@ bool plan_make_columns(PlanTry *x, Plan *p)
         if (x->texts->number && blocks != x->texts->number) continue;
         uint32_t *parts = numbers_for(x);
         if (!plan_column_parts(x->found->fusion->body, x->t, blocks, parts)) continue;
+        if (plan_only_asked(x)) return false;
         const uint32_t *const *rows = for_body(x, parts);
         const HloModule *made = with_option(x, rows, false);
         if (!made) continue;
