@@ -348,6 +348,43 @@ void judge_values(WbbCx *cx, WbbArena *a, const HloComputation *c, const JudgeOp
     measure_error(cx, a, c, operands, n, got, NULL, v);
 }
 
+/* --- loops without an end ----------------------------------------------------------------------------------------- */
+typedef struct {
+    WbbArena *arena;
+    const HloComputation *c;
+    const JudgeOperands *operands;
+    const EvPositions *at;
+} Ending;
+
+static void evaluate_to_end(WbbCx *cx, void *arg)
+{
+    const Ending *e = arg;
+    (void)judge_evaluate(cx, e->arena, e->c, e->operands, NULL, EV_PLAIN, e->at);
+}
+
+void judge_need_end(WbbCx *cx, WbbArena *a, const HloComputation *c, const JudgeOperands *operands,
+                    const SimReport *report, const EvPositions *at)
+{
+    if (!report->ran_away || report->n_faults != 1) return;
+    Ending e = {a, c, operands, at};
+    const WbbStatus ended = wbb_guard(cx, evaluate_to_end, &e);
+    if (ended == WBB_OK) return;
+    wbb_note(cx, (WbbLoc){.file = c->root->loc.file},
+             "the simulator stopped a loop of the kernel, and the evaluator gave up as well: these inputs say nothing of it");
+    wbb_rethrow(cx, ended);
+}
+
+/* Of each leaf the first element, if there is one. */
+static const EvPositions *first_elements(WbbArena *a, const JudgeMemory *r)
+{
+    EvPositions *at = WBB_NEW_N(a, EvPositions, r->n_leaves + 1);
+    for (uint32_t k = 0; k < r->n_leaves; k++) {
+        const BdBuffer *d = &r->b->buffers[r->leaf[k]];
+        at[k] = (EvPositions){.positions = WBB_NEW(a, int64_t), .n = bd_elements(d->dims, d->rank) > 0};
+    }
+    return at;
+}
+
 /* --- further runs: in another order, on used temporaries, in place, on a GPU -------------------------------------- */
 /* What all runs of a bundle have in common. */
 typedef struct {
@@ -553,6 +590,7 @@ JudgeVerdict judge_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule 
     if (!run->alone) judge_launch_all(cx, a, s.ptx, &r, &s.options, &v.report);
     v.ms_run = wbb_now_ms() - since;
     v.ms_cpu = 1e3 * (double)(clock() - busy) / CLOCKS_PER_SEC;
+    judge_need_end(cx, a, f.body, &operands, &v.report, run->blocks ? first_elements(a, &r) : NULL);
     if (further && v.report.n_faults == 0 && judge_has_tickets(b)) run_twice(&s, &r, &v);
     if (further && v.report.n_faults == 0) run_in_place(&s, &r, &v);
     if (run->on_gpu) on_gpu(&s, &r, &device, &v);

@@ -120,6 +120,10 @@ void judge_write_outputs(WbbCx *cx, WbbArena *a, const char *dir, uint32_t n, co
 bool judge_may_sample(const Bundle *b);
 /* Declines where a check of a sample of blocks compared no element: nothing says then that the kernel is right. */
 void judge_need_judged(WbbCx *cx, const char *name, const JudgeVerdict *v);
+/* Declines where all that is wrong with a run is that the simulator stopped a loop, and the evaluator gives up on
+ * computation c, too: nothing says then that the kernel is wrong. at: elements of its leaves, NULL: all. */
+void judge_need_end(WbbCx *cx, WbbArena *a, const HloComputation *c, const JudgeOperands *operands,
+                    const SimReport *report, const EvPositions *at);
 /* The normal form of a kernel's module whose instructions the bundle's order names. */
 const HloModule *judge_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, const Bundle *b);
 JudgeVerdict judge_run(WbbCx *cx, WbbArena *a, const Bundle *b, const HloModule *m, const JudgeRun *run);

@@ -111,6 +111,7 @@ JudgeVerdict judge_run_there(WbbCx *cx, WbbArena *a, const Bundle *b, const SimM
         *copied = true;
     }
     const double judging = wbb_now_ms();
+    if (judges) judge_need_end(cx, a, f.body, &operands, &v.report, NULL);
     if (judges && v.report.n_faults == 0) judge_fusion(cx, a, &f, m, &operands, &r, run, &v);
     v.ms_eval = wbb_now_ms() - judging;
     return v;

@@ -88,6 +88,7 @@ void sim_report_add(SimReport *to, const SimReport *from)
         to->divergent += from->divergent;
     for (int s = 0; s < SIM_SPACES; s++)
         for (int k = 0; k < 6; k++) to->loads[s][k] += from->loads[s][k], to->stores[s][k] += from->stores[s][k];
+    to->ran_away = to->ran_away || from->ran_away;
     for (int i = 0; i < from->n_faults && to->n_faults < SIM_MAX_FAULTS; i++)
         to->faults[to->n_faults++] = from->faults[i];
 }

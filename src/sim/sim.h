@@ -173,6 +173,7 @@ typedef struct {
     uint64_t loads[SIM_SPACES][6]; /* executed a thread; by space and log2 of the access's bytes (1 .. 32) */
     uint64_t stores[SIM_SPACES][6];
     int n_faults;
+    bool ran_away;                               /* one of them is that a warp executed more than the budget */
     const char *faults[SIM_MAX_FAULTS];          /* each one or two lines; the launch ends when the list is full */
     uint8_t *const *written; /* check: for each buffer NULL or one byte a byte: times written, up to 2 */
 } SimReport;

@@ -17,7 +17,7 @@ static bool looped(Block *b, Warp *w, const SimOp *op)
     if (w->executed > b->budget) {
         sim_fault(b, w, op, w->mask ? __builtin_ctz(w->mask) : 0, "run-away loop or calls: more than %llu operations",
                   (unsigned long long)b->budget);
-        b->stop = true;
+        b->report.ran_away = b->stop = true;
         return false;
     }
     const bool waits = w->waits;
