@@ -42,6 +42,7 @@ def definitions() -> str:
     """The texts of operations that others define."""
     lines = ["\n/* From gen/hlo_defined.py. */\nconst HloDefined hlo_defined[] = {\n"]
     for d in hlo_defined.DEFINED:
+        hlo_defined.check(d)
         operation = next(o.name for o in OPS if o.text == d.operation)
         text = "\n".join(f'     "{line}\\n"' for line in d.text.replace("\\", "\\\\").replace('"', '\\"').splitlines())
         lines.append(f'    {{HLO_{operation}, "{d.target}", "{d.classes}",\n{text}}},\n')

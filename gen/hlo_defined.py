@@ -11,10 +11,11 @@ from operands may be omitted, and a conversion to the type that a value has is t
     $last, $others, $count    of operand 0 the last dimension; all dimensions but feature_index; how many elements lie along these
     $part                     the type of a complex number's parts
     $before                   of two elements the first comes first: direction=GT, or LT where largest=false, in the total order of floats
-    $NAME                     an attribute
+    $NAME                     an attribute, which the row lists
 """
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 # Of the sums over n elements for each feature (Ioffe and Szegedy, Batch Normalization, 2015, section 3). One operation rounds once, at its end.
@@ -104,10 +105,27 @@ class Defined:
     text: str
     classes: str = ""  # letters of Type.cls in ops.py that the elements of operand 0 may have; "": any
     target: str = ""  # of a custom call
+    attributes: str = ""  # that the text asks for; one that an instruction does not have is 0
 
 
 DEFINED = [
-    Defined("batch-norm-inference", INFERENCE), Defined("batch-norm-training", TRAINING), Defined("batch-norm-grad", GRAD),
+    *(Defined(f"batch-norm-{name}", text, attributes="epsilon feature_index")
+      for name, text in (("inference", INFERENCE), ("training", TRAINING), ("grad", GRAD))),
     Defined("topk", TOP_K, "PIUF"), Defined("custom-call", TOP_K, "PIUF", target="TopK"),
     Defined("clamp", CLAMP, "C"),
 ]
+
+# What src/hlo/normalise_defined.c puts in the place of a word, with a number behind it and without.
+NUMBERED = ("shape", "dims", "type", "wide", "result", "placed", "slice")
+ALONE = ("wide", "part", "last", "others", "count", "before")
+
+
+def check(d: Defined) -> None:
+    """Refuses a text with a word that nothing stands for, or an attribute that its row lists and no word asks for."""
+    words = re.findall(r"\$([a-z_]*)([0-9]?)", d.text)
+    for word, number in words:
+        if word not in (NUMBERED if number else (*ALONE, *d.attributes.split())):
+            raise ValueError(f"gen/hlo_defined.py: {d.operation}: ${word}{number} is neither a word that texts have nor an attribute that the row lists")
+    unused = set(d.attributes.split()) - {word for word, _ in words}
+    if unused:
+        raise ValueError(f"gen/hlo_defined.py: {d.operation}: no word of the text is ${', $'.join(sorted(unused))}")

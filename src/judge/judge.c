@@ -370,7 +370,8 @@ void judge_need_end(WbbCx *cx, WbbArena *a, const HloComputation *c, const Judge
     const WbbStatus ended = wbb_guard(cx, evaluate_to_end, &e);
     if (ended == WBB_OK) return;
     wbb_note(cx, (WbbLoc){.file = c->root->loc.file},
-             "the simulator stopped a loop of the kernel, and the evaluator gave up as well: these inputs say nothing of it");
+             "the simulator stopped a loop of the kernel, and the evaluator gave up as well: these inputs say nothing "
+             "of it");
     wbb_rethrow(cx, ended);
 }
 
