@@ -92,8 +92,21 @@ static const char *permissions(WbbArena *a, const char *text)
     return b.text ? b.text : "";
 }
 
-/* A left side with types for classes and small numbers for the constants k, m, p and q, whose operations have `flags`.
- * Of once(..) only the term in brackets stays. */
+/* What stands for a variable that by the condition is a number of the text, or a whole one; NULL: itself. */
+static const char *demanded(WbbArena *a, const char *text, char variable)
+{
+    static const char *const terms[] = {"literal", "3.0", "reciprocal_in_two", "3.0",
+                                        "integral", "cvt.f32.i32(%c)"};
+    const char *when = strstr(text, "  when ");
+    for (size_t i = 0; when && i < WBB_LEN(terms); i += 2) {
+        const char *guard = wbb_format(a, "%s(%c)", terms[i], variable), *at = strstr(when, guard);
+        if (at && !is_word(at[-1]) && at[-1] != '~') return wbb_format(a, terms[i + 1], variable);
+    }
+    return NULL;
+}
+
+/* A left side with types for classes and small numbers for the constants k, m, p and q, whose operations have `flags`,
+ * and what the condition demands of variables. Of once(..) only the term in brackets stays. */
 static const char *instance(WbbArena *a, const char *left, size_t n, const Class *classes, const ScType *types,
                             uint32_t n_classes, const char *flags)
 {
@@ -114,6 +127,7 @@ static const char *instance(WbbArena *a, const char *left, size_t n, const Class
         const char *number = NULL;
         for (size_t i = 0; i < WBB_LEN(small); i += 2)
             if (word == 1 && *p == *small[i] && p[1] != '.') number = small[i + 1];
+        if (word == 1 && !number && p[1] != '.' && p[1] != '(') number = demanded(a, left, *p);
         const bool named = *p == '(' && p > left && is_word(p[-1]) && (p - left < 4 || strncmp(p - 4, "once", 4));
         if (named) wbb_put(&b, flags);
         if (number) wbb_put(&b, number);
