@@ -11,6 +11,7 @@ the rules is then changed in one place, every N-th of these with --mutants N, an
 from __future__ import annotations
 
 import argparse
+import math
 import subprocess
 import sys
 import tempfile
@@ -40,14 +41,15 @@ class Way(NamedTuple):
 def ways() -> List[Way]:
     """Those of all targets, equal ones once."""
     found: Dict[Tuple[str, str, str], Way] = {}
-    of_zeros = load.run("quotients").QUICK  # where a zero of any sign goes the quick way
+    quotients = load.run("quotients")  # where a zero of any sign goes the quick way; but a number of the text, of which 0 has no sign
+    of_zeros = [r for r in quotients.QUICK if all(r is not x for x in quotients.OF_NUMBER)]
     for target in load.targets():
         for rule in load.load_target(target).phases["lower"]:
             right = rule.right
             if not isinstance(right, Node) or not isinstance(rule.left, Node) or "rare" not in right.flags or str(right.types[0]) != "f32":
                 continue
-            if rule.left.op.name not in ("div", "sqrt"):
-                continue
+            if rule.left.op.name not in ("div", "sqrt") or not estimates(right.args[2]):
+                continue  # a quotient by a number of the text has no estimate: the condition holds that number against every dividend
             name, one = rule.left.op.name, isinstance(rule.left.args[0], Lit)
             kind = "ROOT" if name == "sqrt" else "RECIPROCAL" if one else "QUOTIENT"
             key = (kind, str(right.args[0]), str(right.args[2]))
@@ -56,13 +58,12 @@ def ways() -> List[Way]:
     return list(found.values())
 
 
-def first_estimate(e: Expr) -> Node:
-    return next(x for x in load.walk(e) if isinstance(x, Node) and x.op.name in ESTIMATES)
+def estimates(e: Expr) -> List[Node]: return [x for x in load.walk(e) if isinstance(x, Node) and x.op.name in ESTIMATES]
 
 
 # --- C of a rule ----------------------------------------------------------------------------------------------------------------------
 def literal(value: float, t: str) -> str:
-    return str(value).lower() if t == "pred" else f"{int(value)}u" if t == "u32" else f"{float(value).hex()}f"
+    return str(value).lower() if t == "pred" else f"{int(value)}u" if t == "u32" else "INFINITY" if value == math.inf else f"{float(value).hex()}f"
 
 
 class Writer:
@@ -106,7 +107,7 @@ def function(number: int, way: Way) -> str:
 
 def estimated(number: int, way: Way) -> List[str]:
     """What the way has an estimate of."""
-    w, e = Writer(), first_estimate(way.quick)
+    w, e = Writer(), estimates(way.quick)[0]
     operand = w.name(e.args[0], "f32")
     return [f"static float estimated{number}(float a, float b)", "{", "    (void)a, (void)b;", *w.lines, f"    return {operand};", "}"]
 
