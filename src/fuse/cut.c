@@ -287,10 +287,13 @@ static double body_seconds(WbbCx *cx, const HloInstruction *loop, const FuseHow 
     return sum;
 }
 
+/* Seconds of a loop in a kernel, and of the launches of all iterations; 0: nobody has asked for them. */
+typedef struct { double kernel, launches; } LoopTimes;
+
 /* Does a loop take less time as steps that the host repeats than in a kernel? One that mixes elements has to save more
  * than prices err by, any other one loses by as much. */
 static bool loop_loses(WbbCx *cx, const HloComputation *c, const FuseGroup *g, const HloInstruction *loop,
-                       const FuseHow *how, bool mixed, WbbBuf *explain)
+                       const FuseHow *how, bool mixed, LoopTimes *x)
 {
     HloCount count;
     if (!how->rates.loops || !how->seconds || !hlo_counts(loop, &count)) return mixed;
@@ -301,11 +304,17 @@ static bool loop_loses(WbbCx *cx, const HloComputation *c, const FuseGroup *g, c
     wbb_arena_free(scratch);
     if (kernel <= 0) return mixed;
     if (to_beat <= trips * how->rates.launch) return false; /* whatever an iteration has */
-    const double launches = trips * body_seconds(cx, loop, how);
-    if (explain)
-        wbb_putf(explain, "  %s, while: %.2f us in a kernel, %.2f us of launches for each iteration\n", loop->name,
-                 kernel * 1e6, launches * 1e6);
-    return launches < to_beat;
+    if (!x->launches) x->launches = trips * body_seconds(cx, loop, how);
+    x->kernel = kernel;
+    return x->launches < to_beat;
+}
+
+static void put_loops(WbbBuf *out, const HloComputation *c, const LoopTimes *times)
+{
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        if (times[k].launches)
+            wbb_putf(out, "  %s, while: %.2f us in a kernel, %.2f us of launches for each iteration\n",
+                     c->instructions[k]->name, times[k].kernel * 1e6, times[k].launches * 1e6);
 }
 
 /* Marks an instruction. Returns whether that is new. */
@@ -353,12 +362,12 @@ static bool mark_apart(WbbCx *cx, const HloComputation *c, const FuseGrouping *g
 
 /* Marks the loops of a kernel that lose. Returns whether one is new. */
 static bool mark_losing(WbbCx *cx, const HloComputation *c, const FuseGrouping *g, const FuseGroup *of,
-                        const FuseHow *how, bool *alone, WbbBuf *explain)
+                        const FuseHow *how, bool *alone, LoopTimes *times)
 {
     bool any = false;
     for (uint32_t j = 0; j < of->n_members; j++) {
         const HloInstruction *i = of->members[j];
-        if (i->opcode == HLO_WHILE && !alone[i->id] && loop_loses(cx, c, of, i, how, g->mixed[i->id], explain))
+        if (i->opcode == HLO_WHILE && !alone[i->id] && loop_loses(cx, c, of, i, how, g->mixed[i->id], &times[i->id]))
             any |= mark(alone, i);
     }
     return any;
@@ -367,7 +376,7 @@ static bool mark_losing(WbbCx *cx, const HloComputation *c, const FuseGrouping *
 /* Marks reductions and loops of kernels that do not compile, and loops that take more time than launches. Returns
  * whether one is new. */
 static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping *g, const FuseHow *how, bool *alone,
-                         WbbBuf *explain)
+                         LoopTimes *times)
 {
     bool any = false;
     for (uint32_t k = 0; how->compiles && k < g->n_groups; k++) {
@@ -379,7 +388,7 @@ static bool mark_refused(WbbCx *cx, const HloComputation *c, const FuseGrouping 
         }
         if (!may) continue;
         if (!group_compiles(cx, c, &g->groups[k], how)) any |= set_alone(cx, c, &g->groups[k], how, alone);
-        else any |= mark_losing(cx, c, g, &g->groups[k], how, alone, explain);
+        else any |= mark_losing(cx, c, g, &g->groups[k], how, alone, times);
     }
     return any;
 }
@@ -403,9 +412,8 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
                        gr_sight(cx, a), fuse_loop_of(c), NULL};
     WbbBuf text = wbb_buf(a), *explain = how->explain ? &text : NULL;
     FuseGrouping g = fuse_group(cx, a, c, &how->rates, &given, explain);
-    WbbBuf loops = wbb_buf(a);
-    while (mark_apart(cx, c, &g, how, given.apart) ||
-           mark_refused(cx, c, &g, how, given.alone, explain ? &loops : NULL)) {
+    LoopTimes *times = WBB_NEW_N(a, LoopTimes, n);
+    while (mark_apart(cx, c, &g, how, given.apart) || mark_refused(cx, c, &g, how, given.alone, times)) {
         text = wbb_buf(a);
         g = fuse_group(cx, a, c, &how->rates, &given, explain);
     }
@@ -420,9 +428,11 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
     if (how->library && how->seconds) fuse_products(cx, a, c, how, &g, explain ? &found : NULL);
     if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
     if (explain && how->seconds) put_seconds(cx, c, how, &g, &found);
-    if (explain)
-        wbb_putf(how->explain, "%s:\n%s%s%s", c->name, text.text, loops.n ? loops.text : "",
-                 found.n ? found.text : "");
+    if (explain) {
+        wbb_putf(how->explain, "%s:\n%s", c->name, text.text);
+        put_loops(how->explain, c, times);
+        if (found.n) wbb_put(how->explain, found.text);
+    }
     return fuse_steps(cx, a, c, g.roles, g.groups, g.n_groups);
 }
 
