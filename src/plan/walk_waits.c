@@ -30,8 +30,6 @@ typedef struct {
     double far, l2, near;
 } Cx;
 
-static bool is_choice(const HloInstruction *i) { return i->opcode == HLO_CONCATENATE || i->opcode == HLO_PAD; }
-
 /* What another load of the thread has brought is near; of an array that all threads have read before, L2 has more. */
 static double latency_of(Cx *cx, uint32_t load)
 {
@@ -76,7 +74,7 @@ static void give(Cx *cx, Waits of)
 {
     Open *to = &cx->open.items[cx->open.n - 1];
     const HloInstruction *i = cx->w->needs.items[to->number].value.i;
-    if (is_choice(i)) add_side(cx, &to->sum, of, part_of(i));
+    if (hlo_joins(i->opcode)) add_side(cx, &to->sum, of, part_of(i));
     else add_operand(&to->sum, of);
 }
 
@@ -101,7 +99,8 @@ static Waits waits_of(Cx *cx, uint32_t root)
             continue;
         }
         sum = x->sum;
-        const double slots = need->load || is_choice(need->value.i) ? 0 : plan_cost_of(w->t, need->value.i).slots;
+        const HloInstruction *i = need->value.i;
+        const double slots = need->load || hlo_joins(i->opcode) ? 0 : plan_cost_of(w->t, i).slots;
         if (need->load) sum = (Waits){.pending = latency_of(cx, need->load), .nodes = 1};
         sum.nodes += slots, sum.computed = sum.computed || (slots > 0 && sum.pending > 0);
         if (--cx->open.n) give(cx, sum);
