@@ -20,8 +20,6 @@
 #include "pipe/pipe.h"
 #include "price/price.h"
 
-enum { ISSUE = PIPE_ISSUE };
-
 typedef struct {
     const IrGraph *g;
     const TgTarget *target;
@@ -284,7 +282,7 @@ PipeChoices pipe_choose(RwCx *rw, IrKernel *k, const TgTarget *t)
 
 static void put_way(WbbBuf *out, const double of[TG_PIPES + 1])
 {
-    wbb_putf(out, "issue %.3g", of[ISSUE]);
+    wbb_putf(out, "issue %.3g", of[PIPE_ISSUE]);
     for (int i = 0; i < TG_PIPES; i++)
         if (of[i] >= 1) wbb_putf(out, ", %s %.3g", tg_pipe_name[i], of[i]);
 }
