@@ -68,12 +68,14 @@ static void find_reduced(GrSight *sight, const HloInstruction *i, JudgeReduction
 
 static bool is_target(WbbArena *a, GrSight *sight, const HloInstruction *i, JudgeReduction *t)
 {
+    const bool fold = hlo_kind(i->opcode) == HLO_IS_FOLD;
+    if (!fold && i->opcode != HLO_SCATTER && i->opcode != HLO_SELECT_AND_SCATTER) return false;
+    for (uint32_t k = 0; k < i->shape->n_leaves; k++)
+        if (hlo_elements(i->shape->type == SC_TUPLE ? i->shape->elements[k] : i->shape) == 0) return false;
     const HloComputation *c = i->n_called ? i->called[i->n_called - 1] : NULL;
     const ScOp op = !c ? OP_ADD : hlo_is_operation(c) ? hlo_scalar(c->root->opcode) : OP_NONE;
     *t = (JudgeReduction){.i = i, .terms = 1, .op = op};
-    for (uint32_t k = 0; k < i->shape->n_leaves; k++)
-        if (hlo_elements(i->shape->type == SC_TUPLE ? i->shape->elements[k] : i->shape) == 0) return false;
-    if (hlo_kind(i->opcode) == HLO_IS_FOLD) {
+    if (fold) {
         t->terms = WBB_MAX((int64_t)hlo_terms(a, i), 1);
         if (t->op == OP_NONE && !i->windows) t->op = compared_op(c);
         if (!i->windows) find_reduced(sight, i, t);
@@ -81,7 +83,7 @@ static bool is_target(WbbArena *a, GrSight *sight, const HloInstruction *i, Judg
     }
     if (i->opcode == HLO_SCATTER) t->terms = 4;
     for (uint32_t k = 0; i->opcode == HLO_SELECT_AND_SCATTER && k < i->n_windows; k++) t->terms *= i->windows[k].size;
-    return i->opcode == HLO_SCATTER || i->opcode == HLO_SELECT_AND_SCATTER;
+    return true;
 }
 
 /* The leaves of the entry's inputs that an operand of the fusion may be: an input, or a tuple of them. */
