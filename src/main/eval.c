@@ -66,14 +66,15 @@ static void put_part(WbbBuf *b, const EvValue *v, bool bounds, int64_t i)
     else wbb_putf(b, "%llu", (unsigned long long)(bits & sc_mask(type)));
 }
 
-/* A line with the first elements; a complex one is (re, im). */
-static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k)
+/* Elements of an output that are printed, and evaluated where none is written. */
+enum { PRINTED = 8 };
+
+/* A line with the first of `n` elements, which v begins with; a complex one is (re, im). */
+static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k, int64_t n)
 {
     const bool complex = ev_part_type(v->type) != v->type;
-    int64_t n = 1;
-    for (int i = 0; i < v->rank; i++) n *= v->dims[i];
     WbbBuf b = wbb_buf(a);
-    for (int64_t i = 0; i < n && i < 8; i++) {
+    for (int64_t i = 0; i < n && i < PRINTED; i++) {
         wbb_put(&b, complex ? " (" : " ");
         put_part(&b, v, bounds, complex ? 2 * i : i);
         if (!complex) continue;
@@ -82,7 +83,7 @@ static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k)
         wbb_put(&b, ")");
     }
     printf("output %u: %s, %lld elements:%s%s\n", k, sc_type_info[v->type].hlo, (long long)n, b.text ? b.text : "",
-           n > 8 ? " .." : "");
+           n > PRINTED ? " .." : "");
 }
 
 /* --bounds --perturb N: compare N evaluations, in which chance decides what HLO leaves open, with the bounds: all
@@ -127,23 +128,31 @@ static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, cons
     return WBB_CHECK;
 }
 
-/* --at: evaluate the same positions of each output. Elements of made inputs are made on demand. */
-static const EvResult *run_some(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const JudgeRun *run,
-                                EvMode mode)
+/* The positions of --at, the same ones of each output. */
+static EvPositions stated_positions(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloShape *const *leaves,
+                                    uint32_t count)
 {
-    const HloShape **leaves;
-    const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
-    EvPositions *at = WBB_NEW_N(a, EvPositions, count + 1);
-    int64_t n;
-    const int64_t *positions = bd_read_positions(cx, a, o->at, &n);
-    for (uint32_t k = 0; k < count; k++) {
-        const int64_t elements = hlo_elements(leaves[k]);
-        for (int64_t i = 0; i < n; i++)
-            if (positions[i] < 0 || positions[i] >= elements)
+    EvPositions at = {0};
+    at.positions = bd_read_positions(cx, a, o->at, &at.n);
+    for (uint32_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < at.n; i++)
+            if (at.positions[i] < 0 || at.positions[i] >= hlo_elements(leaves[k]))
                 wbb_fail(cx, (WbbLoc){o->at, 0, 0}, "position %lld: output %u has %lld elements",
-                         (long long)positions[i], k, (long long)elements);
-        at[k] = (EvPositions){.positions = positions, .n = n};
-    }
+                         (long long)at.positions[i], k, (long long)hlo_elements(leaves[k]));
+    return at;
+}
+
+/* Evaluates the elements that are written: those of --at, those that are printed, or all. Of made inputs only those
+ * elements are made that some of the outputs need. */
+static const EvResult *run_wanted(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const JudgeRun *run,
+                                  EvMode mode, const HloShape *const *leaves, uint32_t count)
+{
+    static const int64_t first[PRINTED] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (!o->at && o->output) return ev_run(cx, a, m->entry, judge_inputs(cx, a, m, run), mode);
+    EvPositions *at = WBB_NEW_N(a, EvPositions, count + 1);
+    const EvPositions stated = o->at ? stated_positions(cx, a, o, leaves, count) : (EvPositions){0};
+    for (uint32_t k = 0; k < count; k++)
+        at[k] = o->at ? stated : (EvPositions){.positions = first, .n = WBB_MIN(hlo_elements(leaves[k]), PRINTED)};
     if (run->inputs) return ev_run_at(cx, a, m->entry, judge_inputs(cx, a, m, run), mode, at);
     const EvSource made = judge_made_inputs(cx, a, m, run);
     return ev_run_from(cx, a, m->entry, &made, mode, at);
@@ -168,15 +177,17 @@ static WbbStatus eval(const Call *call)
     const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : ev_bounds_mode(main_accuracy(o->accuracy, o->approx));
     const bool bounds = mode >= EV_BOUNDS;
     if (bounds && o->perturb) return check_bounds(cx, a, o, m, &run);
-    const EvResult *r = o->at ? run_some(cx, a, o, m, &run, mode)
-                              : ev_run(cx, a, m->entry, judge_inputs(cx, a, m, &run), mode);
+    const HloShape **leaves;
+    const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
+    const EvResult *r = run_wanted(cx, a, o, m, &run, mode, leaves, count);
     if (o->output) {
         wbb_make_dir(cx, o->output);
         if (!bounds) judge_write_outputs(cx, a, o->output, r->n, r->outputs);
         for (uint32_t k = 0; bounds && k < r->n; k++) write_bounds(cx, a, o->output, k, &r->outputs[k]);
         return WBB_OK;
     }
-    for (uint32_t k = 0; k < r->n; k++) print_few(a, &r->outputs[k], bounds, k);
+    for (uint32_t k = 0; k < r->n; k++)
+        print_few(a, &r->outputs[k], bounds, k, o->at ? r->outputs[k].dims[0] : hlo_elements(leaves[k]));
     return WBB_OK;
 }
 
