@@ -6,6 +6,8 @@ is a product, whose parts begin with 1. A product of integers is one number in a
 
 What is left to prove has nothing to do with rounding: with integers of every width in place of floats, sums in place of products, and no conversions,
 the sides are equal. Sums of integers that are equal at all values have the same terms, as each variable is a term that may be 1 where all others are 0.
+The left side is one fold, of values as they are: what the text computes of a term, of the init or of the result it rounds, and no reduction may take that in
+other brackets.
 
     fold_add.f32(a, b, i) -> fold_add.f32(fold_add.f32(a, 0.0, i % m), b, i // m)      is proved of fold_add.N and 0
 """
@@ -16,7 +18,7 @@ from typing import Any, Dict
 
 from gen import ops
 from gen.expr import All, Guard, Lit, Node, PatternError, Type, Var, parts
-from gen.forms import compares_indices
+from gen.forms import compares_indices, is_fold
 from gen.lang import Rule
 from gen.load import walk
 
@@ -39,6 +41,14 @@ class Integers:
 
     def fail(self, e: Any, why: str) -> None:
         raise PatternError(self.rule.where, f"regroups: {e} {why}")
+
+    def check_left(self) -> None:
+        """The left side adds by its fold alone."""
+        for e in walk(self.rule.left):
+            if isinstance(e, Node) and e is not self.rule.left and not compares_indices(e) and not (e.op.name == "select" and compares_indices(e.args[0])):
+                self.fail(e, "is rounded by the text, and is no part of the reduction")
+        if not is_fold(self.rule.left):
+            self.fail(self.rule.left, "is rounded by the text: the left side is a fold")
 
     def holds(self, t: Type) -> bool: return t.name == self.own.name or all(m in HOLDS.get(t.name, ()) for m in self.own.members)
 
@@ -78,6 +88,7 @@ def as_integers(r: Rule) -> Rule:
     classes = {ops.TYPE_BY_NAME[m].cls for m in made.own.members}
     if not classes <= ({"F", "I", "U"} if made.combiner == "mul" else {"F"}) or any(isinstance(e, Node) and e.op.name == "cvt" for e in walk(r.left)):
         made.fail(r.left, "is no sum of floats, and no product")
+    made.check_left()
     rest = [c for c in parts(r.when) if not (isinstance(c, Guard) and c.name == "regroups")]
     return replace(r, left=made.of(r.left, True), right=made.of(r.right, True), when=All(rest) if len(rest) > 1 else rest[0] if rest else None, programs={})
 
