@@ -5,12 +5,15 @@ each term once. Options are taken once, as a plan asks for it, and need not shri
 """
 from __future__ import annotations
 
-from typing import Iterable, List, Tuple
+from typing import Iterable, List, Optional, Tuple
 
-from gen.expr import Expr, Guard, Node, PatternError, Relation, Var, children, parts
-from gen.forms import digits, is_fold, part_of
+from gen import ops
+from gen.expr import Arith, Expr, Guard, Lit, Node, PatternError, Relation, Var, children, parts
+from gen.forms import compares_indices, digits, is_fold, part_of
 from gen.lang import Rule
 from gen.load import walk
+
+MOST = 16  # terms of a fold that a proof writes out: of those behind them it shows nothing
 
 
 def folds(e: Expr) -> Tuple[int, int, int]:
@@ -68,6 +71,41 @@ def check_parts(r: Rule, folds: List[Node]) -> None:
             raise PatternError(r.where, f"{f}: counts each term once where {m} divides the number of values of {i}: counts({i}, k) & (k % {m} == 0)")
 
 
+def of_place(r: Rule, e: Expr) -> Optional[str]:
+    """What an element has of an index: it "is" the integer of one, is "computed" of one by what holds of all numbers if it does of some, as sums and
+    products do modulo 2^w, or neither. Whatever else is made of such an integer is refused."""
+    if not isinstance(e, Node) or e.op.name == "idx":
+        return "is" if isinstance(e, Node) else None
+    name, found = e.op.combiner or e.op.name, [of_place(r, x) for x in (e.args[:2] if e.op.combiner else e.args)]
+    if not any(found) or (e.op.sig == "compare" and "computed" not in found):
+        return None
+    if name in ("select", "take") or (name in ("max", "min") and "computed" not in found):
+        return "computed" if "computed" in found else "is"
+    if name in ("add", "sub", "mul", "neg") and all(ops.TYPE_BY_NAME[m].cls in "IU" for m in e.types[0].members):
+        return "computed"
+    x = next(x for x, yes in zip(e.args, found) if yes)
+    raise PatternError(r.where, f"{e}: a proof writes out {MOST} terms, and what {e.op.name} makes of {x} there is not shown of larger numbers")
+
+
+def check_places(r: Rule) -> None:
+    """Terms behind those that a proof writes out are like them: no number is compared with their place or computed with how many there are that is as
+    large. On the right side the integer that a place is has a type that is known to hold it."""
+    both = [*walk(r.left), *walk(r.right)]  # type: ignore[arg-type]
+    at = [e for e in both if isinstance(e, Node) and e.op.name == "idx"]
+    inside = [y for e in both for y in ([x for z in walk(e) for x in children(z)] if isinstance(e, Arith) else [])]
+    for n in both if at or any(map(compares_indices, both)) else inside:
+        if isinstance(n, Lit) and type(n.value) is int and n.value > MOST - 2:
+            raise PatternError(r.where, f"{n} beside an index or a count: a proof writes out {MOST} terms, and says nothing of those behind them; a constant k "
+                                        "of counts(i, k) is any number")
+    for side in (r.left, r.right) if at else ():
+        of_place(r, side)  # type: ignore[arg-type]
+    known = {(t.name, id(e.args[0])) for e in at for t in e.types if any(e is x for x in walk(r.left))}
+    for e in at:
+        t = e.types[0]
+        if (t.name, id(e.args[0])) not in known and any(ops.TYPE_BY_NAME[m].bits < 64 for m in t.members):
+            raise PatternError(r.where, f"{e}: {t} may not hold the index, which the left side does not have in this type")
+
+
 def check(r: Rule, phase: str) -> None:
     """Rules about arrays, and they alone, have folds, which get fewer or smaller."""
     about = any(map(is_fold, walk(r.left)))
@@ -78,6 +116,7 @@ def check(r: Rule, phase: str) -> None:
         return
     check_scopes(r, r.right)
     check_ranges(r)
+    check_places(r)
     if (phase == "options") != any(isinstance(c, Guard) and c.name == "given" for c in parts(r.when)):
         raise PatternError(r.where, f"{r.left}: option(.., free=m) is of OPTIONS of arrays.py, and rewrite(..) of ALL")
     if phase == "options":

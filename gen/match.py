@@ -14,7 +14,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 from gen import guards, ops, permits, sums
 from gen.known import Facts
 from gen.opcodes import ARITH, NONE, OPNUM, REL, Program, Step
-from gen.terms import CONST, INDEX, INT64, Term, constant, float_of, index, integer, literal, made, node, total
+from gen.terms import CONST, INDEX, INT64, LEAF, VAR, Term, constant, float_of, index, integer, literal, made, node, total
 
 MOST_PICKS = 16
 INT128 = range(-1 << 127, 1 << 127)
@@ -235,7 +235,12 @@ def _period(m: Match, s: Step) -> bool:
 def _fixed(m: Match, s: Step) -> bool:
     _, v, other, negative = s
     x, n = m.value[v], m.value[other]
-    return _known(m, "fixed", (x, n), (), bool(negative), x.op == CONST or (x, n) in m.facts.fixed)
+    return _known(m, "fixed", (x, n), (), bool(negative), _is_fixed(m.facts, x, n))
+
+
+def _is_fixed(facts: Facts, x: Term, n: Term) -> bool:
+    """As the engine has it: what is made of values that are the same is, too."""
+    return x.op == CONST or (x, n) in facts.fixed or (x.op not in (LEAF, VAR) and all(_is_fixed(facts, y, n) for y in x.args))
 
 
 def _counts(m: Match, s: Step) -> bool:

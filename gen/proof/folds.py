@@ -24,7 +24,7 @@ from gen.proof import driver
 
 EXTENTS = (1, 2, 3, 4)  # arrays without elements, and folds without terms, are no terms: src/graph
 MORE = (5, 12)          # of rules that compute with the extent; of floats z3 does not get to the last
-MOST = 16               # terms that are written out
+MOST = check_folds.MOST
 
 
 def has_folds(r: Rule) -> bool: return not isinstance(r.right, str) and any(is_fold(e) or isinstance(e, Node) and e.op.name == "take" for e in walk(r.left))
@@ -80,7 +80,11 @@ class Written:
             raise PatternError(self.rule.where, f"{e}: compares an index that is no number where it stands")
         return {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[e.op.name]
 
-    def number(self, k: Any) -> int: return instances.evaluate(k, instances.Env(dict(self.counted), {}, None, 1, 0))
+    def number(self, k: Any) -> int:
+        try:
+            return instances.evaluate(k, instances.Env(dict(self.counted), {}, None, 1, 0))
+        except instances.Undefined:
+            raise PatternError(self.rule.where, f"{k}: a constant is bound by neither counts(i, k) nor free=") from None
 
     def places(self, over: Any, at: Dict[Any, int]) -> Iterator[Dict[Any, int]]:
         """Where the terms of a fold over an index are, in their order."""
@@ -125,7 +129,10 @@ class Written:
         if e.op.name == "take":
             return self.taken(e, at)
         if e.op.name == "idx":
-            return Lit(at[id(e.args[0])])
+            n = self.index(e.args[0], at)
+            if n is None:
+                raise PatternError(self.rule.where, f"{e}: an index that is no number where it stands")
+            return Lit(n)
         return Node(e.op, e.types, e.flags, [self.term(x, at) for x in e.args])
 
     def taken(self, e: Node, at: Dict[int, int]) -> Any:
@@ -190,7 +197,8 @@ def holds(r: Rule, w: Written) -> bool:
 def extents_of(r: Rule) -> List[int]:
     """1 to 4, those near the numbers of the rule, and more where it computes with the extent."""
     counted = {id(c.args[1]) for c in parts(r.when) if isinstance(c, Guard) and c.name == "counts"}
-    numbers = [n + d for n in instances.numbers_in(r) for d in (-1, 0, 1)]
+    right = [e.value for e in walk(r.right) if isinstance(e, Lit) and type(e.value) is int]
+    numbers = [n + d for n in [*instances.numbers_in(r), *right] for d in (-1, 0, 1, 2)]
     computes = any(id(x) in counted for x in walk(r.right))
     floats = any(ops.TYPE_BY_NAME[m].cls == "F" for e in walk(r.left) if isinstance(e, Node) for t in e.types for m in t.members)
     found = sorted({*EXTENTS, *(n for n in numbers if 0 < n <= MOST), *(MORE[:-1] if computes and floats else MORE if computes else ())})

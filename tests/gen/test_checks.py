@@ -37,10 +37,42 @@ class Checks(unittest.TestCase):
                 checks.check_phase(rule, phase)
         checks.check_phase(lang.rewrite(fold_add.i32(a, b, i), lang.add.i32(b, mul.i32(a, k)), when=fixed(a, i) & counts(i, k)), "arrays")
 
+    def test_places(self) -> None:
+        """What a proof shows of the terms that it writes out holds of all: no larger number, and nothing that goes another way at larger indices."""
+        from gen import checks, lang
+        from gen.lang import a, add, b, counts, cvt, fixed, fold_add, fold_max, fold_min, i, idx, index, k, lt, max, mul, rewrite, select
+        at, of = idx.i32(i), lambda c: fold_add.i32(select.i32(c, a, 0), b, i)
+        for rule, wanted in (
+                (rewrite(of(lt.index(i, 20)), fold_add.i32(a, b, i)), "20 beside an index"),
+                (rewrite(of(lang.eq.i32(at, 100)), b), "100 beside an index"),
+                (rewrite(fold_max.i8(idx.i8(i), 15, i), 15), "15 beside an index"),
+                (rewrite(fold_add.i32(a, b, i), add.i32(b, mul.i32(a, k % 100)), when=fixed(a, i) & counts(i, k)), "100 beside an index or a count"),
+                (rewrite(of(lt.i32(mul.i32(at, at), 0)), b), r"what lt makes of mul.i32\(idx.i32\(i\), idx.i32\(i\)\)"),
+                (rewrite(of(lt.i32(add.i32(max.i32(at, 0), 1), 0)), b), "what lt makes of add.i32"),
+                (rewrite(fold_min.i8(cvt.i8.i32(at), b, i), lang.min.i8(b, 0)), r"what cvt makes of idx.i32\(i\)"),
+                (rewrite(select.i32(lt.i32(fold_add.i32(at, 0, i), 0), a, b), b), "what lt makes of fold_add.i32"),
+                (rewrite(fold_max.i64(max.i64(a, b), 0, i), fold_max.i64(max.i64(a, cvt.i64.i8(idx.i8(i))), 0, i)), "what cvt makes of idx.i8"),
+                (rewrite(fold_max.i8(max.i8(max.i8(a, a), b), 0, i), fold_max.i8(max.i8(a, idx.i8(i)), 0, i)), "i8 may not hold the index")):
+            with self.assertRaisesRegex(lang.PatternError, wanted):
+                checks.check_phase(rule, "arrays")
+        for rule in (rewrite(fold_max.i32(at, b, i), max.i32(b, k - 1), when=counts(i, k)), rewrite(of(lt.i32(at, 0)), b),
+                     rewrite(fold_add.i32(mul.i32(at, 2), b, i), add.i32(b, k*(k - 1)), when=counts(i, k)),
+                     rewrite(fold_add.i32(lang.band.i32(a, 255), b, i), add.i32(b, lang.band.i32(a, 255)), when=fixed(a, i) & counts(i, 1))):
+            checks.check_phase(rule, "arrays")
+
+    def test_fixed_is_known_of_what_is_made_of_fixed_values(self) -> None:
+        from gen import compile as comp, lang, reach
+        from gen.lang import a, b, fixed, fold_max, i, max, neg, rewrite
+        first = rewrite(fold_max.f32(a, b, i), max.f32(b, a), when=fixed(a, i))
+        programs = lambda r: comp.compile_rule(r, 0, "arrays")
+        with self.assertRaisesRegex(lang.PatternError, "never reached"):
+            reach.check(rewrite(fold_max.f32(neg.f32(a), b, i), max.f32(b, neg.f32(a)), when=fixed(a, i)), [first], programs, reach.Normal())
+        reach.check(rewrite(fold_max.f32(neg.f32(a), b, i), neg.f32(lang.fold_min.f32(a, neg.f32(b), i))), [first], programs, reach.Normal())
+
     def test_options(self) -> None:
         """A fold of parts counts each term once, in types that lose nothing; only options have a number of a plan, and permission to regroup."""
         from gen import checks, lang
-        from gen.lang import a, b, counts, cvt, fold_add, fold_max, fold_mul, i, k, m, option, regroups, rewrite
+        from gen.lang import a, add, b, c, counts, cvt, fold_add, fold_max, fold_mul, i, j, k, m, mul, option, regroups, rewrite
         from gen.proof import prove, regroups as contract
         parts = lambda zero, init, inner, outer: fold_add.f32(fold_add.f32(a, zero, inner), init, outer)
         even = counts(i, k) & (k % m == 0)
@@ -57,6 +89,11 @@ class Checks(unittest.TestCase):
         for left, right, wanted in (
                 (fold_add.f32(a, b, i), parts(1.0, b, i % m, i // m), "1.0 is a term that the left side lacks"),
                 (fold_add.f32(a, b, i), parts(b, 0.0, i % m, i // m), "a part of its index is known alone"),
+                (fold_add.f32(add.f32(a, c), b, i), add.f32(parts(0.0, b, i % m, i // m), fold_add.f32(c, 0.0, i)), "is rounded by the text, and is no part"),
+                (fold_mul.f32(mul.f32(a, c), b, i), mul.f32(fold_mul.f32(a, b, i), fold_mul.f32(c, 1.0, i)), "is rounded by the text, and is no part"),
+                (fold_add.f32(a, add.f32(b, c), i), add.f32(c, parts(0.0, b, i % m, i // m)), "is rounded by the text, and is no part"),
+                (add.f32(fold_add.f32(a, b, i), c), parts(0.0, add.f32(b, c), i % m, i // m), "is rounded by the text, and is no part"),
+                (fold_add.f32(fold_add.f32(a, 0.0, j), b, i), parts(0.0, b, i % m, i // m), "is rounded by the text, and is no part"),
                 (fold_add.f32(a, b, i), fold_add.f32(half(inner), b, i // m), "rounds a part of the sum"),
                 (fold_add.f64(a, b, i), cvt.f64.f32(fold_add.f32(fold_add.f32(cvt.f32.f64(a), 0.0, i % m), cvt.f32.f64(b), i // m)), "not hold all values"),
                 (fold_mul.f32(a, b, i), fold_mul.f32(fold_mul.f32(a, 0.0, i % m), b, i // m), "0.0 is a term that the left side lacks"),
