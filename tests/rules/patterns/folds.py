@@ -22,6 +22,9 @@ COUNTS = [                                        # the extent, its ends, an ext
     rewrite(fold_add.i32(fold_add.i32(a, 0, j), 0, i),        mul.i32(fold_add.i32(a, 0, j), m),               when=fixed(a, i) & counts(i, k) & counts(j, m)),
     rewrite(fold_band.pred(lt.i32(idx.i32(i), a), True, i),   lt.i32(k, a),                                    when=fixed(a, i) & counts(i, k) & (k < 2**31)),
     rewrite(fold_bor.pred(lt.i32(idx.i32(i), a), False, i),   lt.i32(k - 1, a),                                when=fixed(a, i) & counts(i, k) & (k < 2**31)),
+    rewrite(fold_add.i32(a, b, i),                            add.i32(b, mul.i32(a, k % 14)),                  when=fixed(a, i) & counts(i, k)),
+    rewrite(fold_max.i8(idx.i8(i), 13, i),                    13),                                             # two terms behind the number
+    rewrite(fold_add.u32(select.u32(lt.index(i, 9), a, 0), b, i), fold_add.u32(a, b, i)),
 ]
 INIT = [                                          # dropped, or taken twice
     rewrite(fold_max.f32(a, b, i),                            a,                                               when=fixed(a, i)),
