@@ -32,7 +32,7 @@ static const char *const scopes[] = {[HLO_FOR_ALL] = "every compile", [HLO_FOR_T
                                      [HLO_FOR_MODULE] = "a module that is cut",
                                      [HLO_FOR_FUSION] = "a plan that asks for it"};
 
-/* Of passes that have two rows. */
+/* Of passes that have several rows. */
 static const char of_tuple[] = "replaces elements of a tuple by the operands of that tuple",
                   why_tuple[] = "a tuple is several values, and a term one element",
                   of_dead[] = "removes instructions and computations that no output needs",
@@ -94,14 +94,19 @@ const HloPass hlo_passes[] = {
     {"reduce", HLO_FOR_ALL, INLINED, 0, TUPLES, hlo_pass_reduce,
      "replaces reductions of arrays that are combined apart by one of each",
      "computations without calls show that they are; it makes a tuple",
-     .stays = "a reduction of several arrays has several results, and a fold one"},
-    {"independent", HLO_FOR_ALL, INLINED | MAPPED, 0, TUPLES, hlo_pass_independent,
+     .stays = "a definition is of one instruction, with one result, so that each part must be one before it is a fold; "
+              "`independent` takes reductions of one array out of loops before there are terms"},
+    {"tuple", HLO_FOR_ALL, 0, TUPLES, 0, hlo_pass_tuple,
+     of_tuple,
+     "what the passes above made of sorts and reductions is then of arrays, as `independent` wants it",
+     .stays = why_tuple},
+    {"independent", HLO_FOR_ALL, INLINED | MAPPED | TUPLES, 0, TUPLES, hlo_pass_independent,
      "replaces loops whose iterations need nothing of each other by arrays of all of them",
      "bodies have their final operations; it makes a tuple of the state",
      .stays = "that no iteration needs another one is known of a body as a whole, and the loop is gone then"},
     {"tuple", HLO_FOR_ALL, 0, TUPLES, 0, hlo_pass_tuple,
      of_tuple,
-     "after all passes that make tuples",
+     "after `independent`, which makes a tuple of the state; the passes below see whose operand a value is",
      .stays = why_tuple},
     {"scatter", HLO_FOR_ALL, GATHERED, ROWS, 0, hlo_pass_scatter,
      "makes scatters take rows of starts and rows of whole windows",
