@@ -27,7 +27,8 @@ typedef struct {
     WbbArena *arena;
     GrSight *sight;
     bool tests; /* in a condition: any(..) of elements is each thread's own */
-    bool steps; /* updates of a position replace the thread's element of a step */
+    const HloInstruction *loop;
+    const int64_t *stacked; /* by array of its state: the dimension along which it is stacked, or -1; NULL: none is */
     uint32_t depth;
 } Search;
 
@@ -69,24 +70,18 @@ static Place meet(const HloShape *s, const Place *p, const Place *q)
     return out;
 }
 
-/* The dimension along which an update replaces one position; the rank: it is another one. */
-static uint32_t along(const HloInstruction *update)
+/* The dimension along which an instruction stacks an array of the state; -1: it does not. */
+static int64_t stacks(const Search *s, const HloInstruction *i)
 {
-    const HloShape *to = update->shape, *of = update->operands[1]->shape;
-    uint32_t found = to->rank;
-    for (uint32_t d = 0; d < to->rank; d++) {
-        if (of->dims[d] == to->dims[d]) continue;
-        if (found < to->rank || of->dims[d] != 1) return to->rank;
-        found = d;
-    }
-    return found;
+    for (uint32_t k = 0; s->stacked && k < s->loop->shape->n_elements; k++)
+        if (s->stacked[k] >= 0 && hlo_called(s->loop, "body")->root->operands[k] == i) return s->stacked[k];
+    return -1;
 }
 
 /* What a step leaves must be the thread's own. Nobody reads what the steps before it have left. */
-static Place stepped(const HloInstruction *i, const Place *update)
+static Place stepped(const HloInstruction *i, int64_t dim, const Place *update)
 {
-    const uint32_t dim = along(i);
-    for (uint32_t d = 0; d < i->shape->rank; d++)
+    for (int64_t d = 0; d < i->shape->rank; d++)
         if (update->kind != AT || (d != dim && update->dim[d] >= 0 && update->dim[d] != (int)(d - (d > dim))))
             return (Place){NOWHERE};
     return anywhere(i->shape);
@@ -124,7 +119,7 @@ static Place array_place(Search *s, const HloInstruction *i, const Place *places
         if (places[k].kind == NOWHERE) return (Place){NOWHERE};
         few = few || places[k].kind == WHOLE;
     }
-    if (s->steps && i->opcode == HLO_DYNAMIC_UPDATE_SLICE) return stepped(i, &places[1]);
+    if (stacks(s, i) >= 0) return stepped(i, stacks(s, i), &places[1]);
     if (s->tests && gr_is_any(i) && !few) /* each thread asks for its own */
         return anywhere(i->shape);
     Place out = anywhere(i->shape);
@@ -246,28 +241,29 @@ static bool find_steps(FuseWork *w, const HloInstruction *loop, FuseLoop *found)
 {
     HloCount count;
     if (!is_simple(loop) || !hlo_counts(loop, &count) || count.trips < 2) return false;
-    const HloComputation *body = hlo_called(loop, "body");
     const uint32_t n = loop->shape->n_elements;
     WbbArena *a = w->arena, *scratch = wbb_arena_new(w->cx);
-    Search s = {.arena = scratch, .sight = w->atoms.sight, .steps = true};
+    int64_t *stacked = WBB_NEW_N(scratch, int64_t, n + 1);
+    Search s = {.arena = scratch, .sight = w->atoms.sight, .loop = loop, .stacked = stacked};
     Place *state = WBB_NEW_N(scratch, Place, n + 1);
     *found = (FuseLoop){.steps = true, .part = WBB_NEW_N(a, FuseLoopPart, n + 1)};
     HloShape *step = WBB_NEW(a, HloShape);
     bool fits = true;
+    for (uint32_t k = 0; k < n; k++) stacked[k] = hlo_stacked_along(loop, &count, k);
     for (uint32_t k = 0; k < n && !found->shape; k++) {
-        if (!hlo_is_stacked(loop, &count, k)) continue;
+        if (stacked[k] < 0) continue;
         const HloShape *x = loop->shape->elements[k];
         int64_t *dims = WBB_NEW_N(a, int64_t, x->rank + 1u);
         *step = (HloShape){.type = x->type, .rank = (uint8_t)(x->rank - 1), .dims = dims, .n_leaves = 1};
         for (uint32_t d = 0, m = 0; d < x->rank; d++)
-            if (d != along(body->root->operands[k])) dims[m++] = x->dims[d];
+            if (d != stacked[k]) dims[m++] = x->dims[d];
         found->shape = step;
     }
     for (uint32_t k = 0; k < n && fits && found->shape; k++) {
         const HloShape *x = loop->shape->elements[k];
-        const bool stacked = hlo_is_stacked(loop, &count, k), any = stacked || hlo_loop_keeps(loop, k);
+        const bool any = stacked[k] >= 0 || hlo_loop_keeps(loop, k);
         state[k] = any ? anywhere(x) : state_place(x, found->shape);
-        found->part[k] = stacked                      ? FUSE_LOOP_AT
+        found->part[k] = stacked[k] >= 0              ? FUSE_LOOP_AT
                          : any && hlo_elements(x) > 1 ? FUSE_LOOP_ANYWHERE
                                                       : FUSE_LOOP_AT;
         fits = state[k].kind == AT;

@@ -355,7 +355,9 @@ bool hlo_counts(const HloInstruction *loop, HloCount *count);
 /* The one dimension along which a dynamic slice or update has one position, another one in each iteration, that is all
  * of them in the end, from the first to the last or, *down, from the last to the first; -1: it is another one. */
 int64_t hlo_stepped_along(const HloInstruction *i, int64_t counter, HloLine of_counter, int64_t trips, bool *down);
-/* Is element k of the state an array that each iteration updates like this, and that nothing else in the body reads? */
+/* The same of element k of the state, an array that each iteration updates like this, and that nothing else in the body
+ * reads; -1: it is none. */
+int64_t hlo_stacked_along(const HloInstruction *loop, const HloCount *count, int64_t k);
 bool hlo_is_stacked(const HloInstruction *loop, const HloCount *count, int64_t k);
 bool hlo_is_border(const HloInstruction *i); /* a pad of little more than its operand, all padding at its sides */
 bool hlo_is_row_major(const HloShape *s);  /* an array: its last dimension is contiguous, then the one before, .. */

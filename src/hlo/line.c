@@ -1,6 +1,8 @@
 /* line.c: integers of a loop's body that grow by the same amount in each iteration.
  *
- * Needs a verified body whose parameter is a tuple of arrays; leaves nothing.
+ * Needs a verified body whose parameter is a tuple of arrays; leaves nothing. The graph says which index an integer is
+ * at an index of its array (graph/start.c); how it goes on from iteration to iteration no term says, since a loop is
+ * whole there, and the passes `independent` and `stacked` ask before there is a graph.
  *
  *     i counts 0, 1, .. 99;  select(99 - i < 0, 99 - i + 100, 99 - i)     =>   99 - iteration
  */
@@ -107,11 +109,16 @@ int64_t hlo_stepped_along(const HloInstruction *i, int64_t counter, HloLine of_c
     return (*down ? at.first == trips - 1 : at.step == 1 && at.first == 0) ? found : -1;
 }
 
-bool hlo_is_stacked(const HloInstruction *loop, const HloCount *count, int64_t k)
+int64_t hlo_stacked_along(const HloInstruction *loop, const HloCount *count, int64_t k)
 {
     const HloInstruction *i = hlo_called(loop, "body")->root->operands[k];
     bool down;
-    if (i->opcode != HLO_DYNAMIC_UPDATE_SLICE || i->n_users > 1) return false;
-    if (!hlo_is_state(i->operands[0], k) || i->operands[0]->n_users > 1) return false;
-    return hlo_stepped_along(i, count->counter, (HloLine){count->first, count->step}, count->trips, &down) >= 0;
+    if (i->opcode != HLO_DYNAMIC_UPDATE_SLICE || i->n_users > 1) return -1;
+    if (!hlo_is_state(i->operands[0], k) || i->operands[0]->n_users > 1) return -1;
+    return hlo_stepped_along(i, count->counter, (HloLine){count->first, count->step}, count->trips, &down);
+}
+
+bool hlo_is_stacked(const HloInstruction *loop, const HloCount *count, int64_t k)
+{
+    return hlo_stacked_along(loop, count, k) >= 0;
 }
