@@ -31,7 +31,7 @@ static bool is_move(const HloInstruction *i)
     return hlo_joins(i->opcode);
 }
 
-/* The operand of a concatenate that has the first element of an index. */
+/* The operand of a concatenate that has the first element of an index: the one to ask ix_access about, of many. */
 static uint32_t part_of(const IrGraph *g, const HloInstruction *i, const IrRef *index)
 {
     const int64_t dim = i->dimensions[0];

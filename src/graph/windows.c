@@ -2,7 +2,8 @@
  * condition leaves.
  *
  * Needs a term, the condition under which it is one, and a range; leaves both as terms of that number, a new variable,
- * and which numbers are elements. What neighbours share of a window is an array over the number.
+ * and which numbers are elements. What neighbours share of a window is an array over the number. Windows overlap, so
+ * the number is none that there was; parts of a range (GrParts) do not, and are digits of it.
  *
  *     add.f32[k0 < 3] x[2*d0 + k0 - 1] where -2*d0 - k0 < 0
  *         x[z - 1], 1 <= z, of z = 2*d0 + k0

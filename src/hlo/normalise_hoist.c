@@ -29,7 +29,7 @@ static Work work_of(const HloInstruction *i)
     if (kind == HLO_IS_FOLD || kind == HLO_IS_WHOLE) return COSTLY;
     if (i->opcode == HLO_GATHER || i->opcode == HLO_TRANSPOSE) return COSTLY;
     if (kind == HLO_IS_LEAF || i->opcode == HLO_GET_TUPLE_ELEMENT) return FREE;
-    if (i->opcode == HLO_BITCAST || i->opcode == HLO_BROADCAST || i->opcode == HLO_RESHAPE) return FREE;
+    if (kind == HLO_IS_MOVE && hlo_has(i->opcode, HLO_FREE)) return FREE;
     return hlo_function(i) ? COSTLY : CHEAP;
 }
 

@@ -2,7 +2,9 @@
  *
  * Needs the plan of a fusion and a space; leaves needs, the accesses of memory among them and the work of the others. A
  * step along a dimension is the difference of two element numbers, taken at five places; where most of these differ, or
- * values read from memory decide, the elements are far apart.
+ * values read from memory decide, the elements are far apart. Which element is needed src/index says, as it does in the
+ * graph; this asks how far in memory it lies from the neighbour's, and what is computed on the way: terms have no
+ * memory, and the graph does not know what a plan stores.
  *
  *     add(x[rows, columns], bias[columns])    =>    x: steps 1024, 1; bias: steps 0, 1; 1 slot
  */
@@ -353,7 +355,7 @@ static struct LayShare share_of(const PlanWalk *w, const PlanNeed *x, uint32_t k
         const int64_t step = step_along(w, x->index[dim], d);
         if (!step) continue;
         if (s.dim || step == LAY_FAR) return x->share;
-        s = (struct LayShare){d + 1, (double)i->operands[k]->shape->dims[dim] / size, (double)step / size};
+        s = (struct LayShare){d + 1, hlo_operand_share(i, k), (double)step / size};
     }
     return x->share.dim && x->share.part < s.part ? x->share : s;
 }

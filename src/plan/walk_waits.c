@@ -43,12 +43,9 @@ static double latency_of(Cx *cx, uint32_t load)
  * warp has one. */
 static double part_of(const HloInstruction *i)
 {
-    double part = 1;
-    for (uint32_t d = 0; i->opcode == HLO_PAD && d < i->shape->rank; d++) {
-        const double operand = (double)i->operands[0]->shape->dims[d], all = (double)WBB_MAX(i->shape->dims[d], 1);
-        if (!i->paddings[d].interior) part *= WBB_MIN(operand / all, 1);
-    }
-    return part;
+    for (uint32_t d = 0; i->opcode == HLO_PAD && d < i->shape->rank; d++)
+        if (i->paddings[d].interior) return 1;
+    return i->opcode == HLO_PAD ? hlo_operand_share(i, 0) : 1;
 }
 
 /* A thread is on one side of a choice, at most the longest; what is computed there has come when it leaves the branch.

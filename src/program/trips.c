@@ -4,7 +4,8 @@
  * from a constant to a constant the text says it (hlo_count_of). Else the part of the state that decides is what the
  * condition reads, and what the body reads to make that part again: where it begins with constants and has few
  * elements, the evaluator runs condition and body for it alone. What the compiler has written (known_trip_count) is
- * believed where that does not lead to a number.
+ * believed where that does not lead to a number. It runs what it is about: a fact of a graph holds of all iterations,
+ * and this is about when they end.
  *
  *     i = 1; while i < 50: (i, x) = (i * 2, f(x, i))      i decides: 6
  */
