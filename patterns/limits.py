@@ -16,7 +16,7 @@ LIMITS = [
     tune('cut.members',         value=200, because='instructions of a kernel of the plain cut, which asks for no price'),
     tune('cut.constant',        value=64,  because='elements of a constant that is written into kernels: six selects find one (constant.selects)'),
     tune('cut.whole',           value=64,  because='elements of an array of which each thread of a loop may have all'),
-    tune('cut.combinations',    value=4096, because='choices of a cut that are all priced: seconds of a small module'),
+    tune('cut.combinations',    value=1 << 14, because='choices of a cut that are all priced: seconds of a small module'),
     tune('loop.nested',         value=8,   because='loops in each other that one thread runs for its element'),
     tune('loop.rounds',         value=4,   because='walks through a loop until its state is where it began: each may move an element once'),
     tune('part.align',          value=128, because='bytes at multiples of which a part of an array begins that a library reads: as the arrays themselves'),

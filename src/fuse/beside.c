@@ -46,12 +46,15 @@ static bool agrees(FuseWork *w, uint32_t x, uint32_t y)
     const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
     double two = 0, one = 0;
     if (of_terms(w, a, b) || !is_shorter(w, a, 1) || !is_shorter(w, b, 1)) {
-        if (!w->how) return false;
+        if (!w->prices) return false;
         const FuseKernel all = fuse_both(w, a, b);
         const double of_a = fuse_kernel_seconds(w, a), of_b = of_a > 0 ? fuse_kernel_seconds(w, b) : 0;
         two = of_a + of_b, one = of_b > 0 ? fuse_kernel_seconds(w, &all) : 0;
         if (one <= 0 || one > two * (1 - w->rates->beside_save)) return false;
     }
+    const HloInstruction *later = w->c->instructions[WBB_MAX(a->roots.items[0], b->roots.items[0])];
+    if (two > 0 && !fuse_choose(w, later, FUSE_BESIDE, true)) return false;
+    w->merged = w->merged || two > 0;
     if (!w->explain) return true;
     wbb_putf(w->explain, "  the kernels of %s and %s, which do not need each other, become one",
              fuse_kernel_name(w, x), fuse_kernel_name(w, y));
@@ -62,7 +65,7 @@ static bool agrees(FuseWork *w, uint32_t x, uint32_t y)
 
 void fuse_merge_beside(FuseWork *w)
 {
-    const double most = w->how ? w->rates->beside : 1;
+    const double most = w->prices ? w->rates->beside : 1;
     bool *is_candidate = WBB_NEW_N(w->arena, bool, w->kernels.n + 1);
     for (uint32_t k = 0; k < w->kernels.n; k++) is_candidate[k] = is_shorter(w, &w->kernels.items[k], most);
     w->agrees = agrees;

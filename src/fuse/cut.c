@@ -419,11 +419,8 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
     }
     WbbBuf found = wbb_buf(a);
     if (how->seconds) {
-        given.beside = how->combinations ? how : NULL;
-        fuse_search(cx, c, how, &given, &g, explain ? &found : NULL);
-        given.beside = how;
         text = wbb_buf(a);
-        g = fuse_group(cx, a, c, &how->rates, &given, explain);
+        g = fuse_search(cx, a, c, how, &given, explain, explain ? &found : NULL);
     }
     if (how->library && how->seconds) fuse_products(cx, a, c, how, &g, explain ? &found : NULL);
     if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);

@@ -207,25 +207,6 @@ const FuseEdge fuse_edges[FUSE_CHOICES] = {
     {"edge.join", FUSE_JOIN}, {"edge.into", FUSE_INTO}, {"edge.again", FUSE_AGAIN}, {"edge.leave", FUSE_LEAVE},
     {"edge.beside", FUSE_BESIDE}, {"edge.small", FUSE_SMALL}};
 
-static bool is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what)
-{
-    return w->other[i->id * FUSE_CHOICES + what];
-}
-
-static void put_point(FuseWork *w, const HloInstruction *i, FuseChoice what)
-{
-    const FusePoint x = {i->id, what};
-    WBB_PUSH(w->arena, &w->points, x);
-}
-
-/* A choice that may be made either way. */
-static bool choose(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes)
-{
-    if (w->rates->without[what]) return false;
-    put_point(w, i, what);
-    return yes != is_other(w, i, what);
-}
-
 /* May several kernels compute it: is that no more than writing and reading it? `joins`: one of them can leave it in
  * memory. */
 static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUses *kernels, bool joins)
@@ -250,7 +231,7 @@ static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUse
     }
     const double joined = fuse_time(r, c.work, c.bytes + bytes, chain) + (n - 1) * bytes * r->byte;
     const double once = fuse_time(r, c.work, c.bytes + bytes, chain) + n * bytes * r->byte + r->launch;
-    const bool cheaper = choose(w, i, FUSE_AGAIN, joins ? again + r->tie * r->launch <= joined : again <= once);
+    const bool cheaper = fuse_choose(w, i, FUSE_AGAIN, joins ? again + r->tie * r->launch <= joined : again <= once);
     say(w, i, "computed %s: %.2f us in all %u kernels, %.2f us once and through memory", cheaper ? "again" : "once",
         again * 1e6, kernels->n, (joins ? joined : once) * 1e6);
     return cheaper;
@@ -327,7 +308,7 @@ static void merge_siblings(FuseWork *w, const HloInstruction *i, const FuseNeeds
     FuseNeeds wide = {0};
     for (uint32_t k = 0; k < n->uses.n; k++)
         if (is_wide(w, &n->uses.items[k])) WBB_PUSH(w->arena, &wide.uses, n->uses.items[k]);
-    if (wide.uses.n > 1 && choose(w, i, FUSE_JOIN, true)) merge_all(w, i, &wide);
+    if (wide.uses.n > 1 && fuse_choose(w, i, FUSE_JOIN, true)) merge_all(w, i, &wide);
 }
 
 static void leave_in(FuseWork *w, const HloInstruction *i, uint32_t kernel, const FuseNeeds *n)
@@ -404,7 +385,7 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
             fuse_kernel_name(w, u->kernel));
         return false;
     }
-    if (i->opcode == HLO_REDUCE && !choose(w, i, FUSE_INTO, true)) return false;
+    if (i->opcode == HLO_REDUCE && !fuse_choose(w, i, FUSE_INTO, true)) return false;
     if (i->opcode == HLO_REDUCE) {
         const char *why = n->uses.n > 1 ? "that needs its results at several positions"
                                         : fuse_share(w, fuse_find(w, u->kernel), i, &u->pos);
@@ -425,7 +406,7 @@ static bool goes_into(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
     double memory = 2 * (double)hlo_bytes(i->shape) * w->rates->byte + w->rates->launch;
     if (n->uses.items[0].pos.known && n->uses.n == 1) memory += rows_again(w, i, k);
     const bool yes = is_free(i) || more <= memory;
-    if (i->opcode == HLO_REDUCE ? yes : choose(w, i, FUSE_INTO, yes)) return true;
+    if (i->opcode == HLO_REDUCE ? yes : fuse_choose(w, i, FUSE_INTO, yes)) return true;
     say(w, i, "not in the kernel of %s: elements that %s would compute again take %.2f us, memory %.2f us",
         fuse_kernel_name(w, u->kernel), work * w->rates->slot < chain ? "one thread" : "it", more * 1e6, memory * 1e6);
     return false;
@@ -486,9 +467,9 @@ static void decide_computed(FuseWork *w, const HloInstruction *i)
             return;
         }
     }
-    const bool may = !w->rates->without[FUSE_LEAVE], alone = !may || is_other(w, i, FUSE_LEAVE);
+    const bool may = !w->rates->without[FUSE_LEAVE], alone = !may || fuse_is_other(w, i, FUSE_LEAVE);
     const uint32_t joins = alone ? UINT32_MAX : kernel_that_leaves(w, i, &n, true);
-    if (may && (alone || joins != UINT32_MAX)) put_point(w, i, FUSE_LEAVE);
+    if (may && (alone || joins != UINT32_MAX)) fuse_put_point(w, i, FUSE_LEAVE);
     w->roles[i->id] = FUSE_ROOT;
     if (joins != UINT32_MAX) {
         say(w, i, "left in memory by the kernel of %s", fuse_kernel_name(w, joins));
@@ -553,7 +534,7 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     WbbArena *scratch = wbb_arena_new(cx);
     const uint32_t n = c->n_instructions;
     FuseWork w = {.cx = cx, .arena = scratch, .c = c, .rates = rates, .alone = given->alone, .apart = given->apart,
-                  .other = given->other, .how = given->beside, .decided = n, .explain = explain};
+                  .other = given->other, .prices = given->prices, .decided = n, .explain = explain};
     w.roles = WBB_NEW_N(a, FuseRole, n + 1);
     w.loop = WBB_NEW_N(scratch, const FuseLoop *, n + 1);
     w.uses = WBB_NEW_N(scratch, FuseUses, n + 1);
@@ -567,10 +548,11 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     fuse_find_loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);
     if (!rates->without[FUSE_BESIDE]) fuse_merge_beside(&w);
-    if (!rates->without[FUSE_SMALL] && w.how) fuse_merge_small(&w);
+    if (!rates->without[FUSE_SMALL] && w.prices) fuse_merge_small(&w);
     FuseGrouping out = {.roles = w.roles, .groups = WBB_NEW_N(a, FuseGroup, w.kernels.n + 1),
                         .mixed = WBB_NEW_N(a, bool, n + 1),
-                        .points = WBB_NEW_N(a, FusePoint, w.points.n + 1), .n_points = w.points.n};
+                        .points = WBB_NEW_N(a, FusePoint, w.points.n + 1), .n_points = w.points.n,
+                        .merged = w.merged};
     for (uint32_t k = 0; k < n; k++) out.mixed[k] = w.loop[k] && w.loop[k]->mixed;
     for (uint32_t k = 0; k < w.points.n; k++) out.points[k] = w.points.items[k];
     for (uint32_t k = 0; k < w.kernels.n; k++)

@@ -455,6 +455,24 @@ FuseKernel fuse_both(FuseWork *w, const FuseKernel *x, const FuseKernel *y)
                         .roots = joined(w->arena, &x->roots, &y->roots)};
 }
 
+bool fuse_is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what)
+{
+    return w->other[i->id * FUSE_CHOICES + what];
+}
+
+void fuse_put_point(FuseWork *w, const HloInstruction *i, FuseChoice what)
+{
+    const FusePoint x = {i->id, what};
+    WBB_PUSH(w->arena, &w->points, x);
+}
+
+bool fuse_choose(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes)
+{
+    if (w->rates->without[what]) return false;
+    fuse_put_point(w, i, what);
+    return yes != fuse_is_other(w, i, what);
+}
+
 const char *fuse_kernel_name(const FuseWork *w, uint32_t kernel)
 {
     return w->c->instructions[w->kernels.items[fuse_find(w, kernel)].roots.items[0]]->name;
@@ -464,7 +482,7 @@ double fuse_kernel_seconds(FuseWork *w, const FuseKernel *k)
 {
     WbbArena *scratch = wbb_arena_new(w->cx);
     const FuseGroup g = fuse_group_of(w, scratch, k);
-    const double s = fuse_seconds(w->cx, w->c, w->how, &g);
+    const double s = fuse_price(w->prices, &g);
     wbb_arena_free(scratch);
     return s;
 }

@@ -54,7 +54,8 @@ typedef struct FuseWork {
     uint32_t *seen, *seen_kernel, stamp; /* of a walk */
     const HloInstruction **bases; /* gr_bases of the computation; NULL: nobody has asked */
     double *most, *sum;      /* [id] of a cone: elements that its users need at their own index, and at others */
-    const FuseHow *how;      /* of FuseGiven */
+    FusePrices *prices;      /* of FuseGiven */
+    bool merged;             /* of FuseGrouping */
     bool (*agrees)(struct FuseWork *w, uint32_t x, uint32_t y); /* that two kernels become one; NULL: it always does */
     WbbBuf *explain;
     struct { const char **items; uint32_t n, capacity; } *why; /* [id] for --explain; NULL: nobody asks */
@@ -90,8 +91,12 @@ void fuse_find_loops(FuseWork *w);
 FuseGroup fuse_group_of(FuseWork *w, WbbArena *a, const FuseKernel *k);
 /* All that both compute and leave. */
 FuseKernel fuse_both(FuseWork *w, const FuseKernel *x, const FuseKernel *y);
+/* A choice that may be made either way, and would be `yes`. */
+bool fuse_choose(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes);
+void fuse_put_point(FuseWork *w, const HloInstruction *i, FuseChoice what); /* .. one of FuseGrouping.points */
+bool fuse_is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what); /* is it made the other way? */
 const char *fuse_kernel_name(const FuseWork *w, uint32_t kernel); /* that of its first output */
-double fuse_kernel_seconds(FuseWork *w, const FuseKernel *k); /* by w->how; 0: they are not known */
+double fuse_kernel_seconds(FuseWork *w, const FuseKernel *k); /* 0: they are not known */
 
 /* beside.c: makes one of kernels that do not need each other. */
 void fuse_merge_beside(FuseWork *w);

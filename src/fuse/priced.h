@@ -92,6 +92,33 @@ bool fuse_is_whole(const HloInstruction *i);
 void fuse_find_users(WbbArena *a, const HloComputation *c, uint32_t **first, uint32_t **users);
 void fuse_sort(const HloInstruction **list, uint32_t n); /* in the order of the computation */
 
+/* prices.c --------------------------------------------------------------------------------------------------------- */
+/* What a kernel takes, found once; and what search.c knows of it. */
+typedef struct {
+    const char *text;
+    double seconds; /* 0: not known */
+    bool asked;     /* for its seconds */
+    double least;   /* a launch, and the bytes that it reads and leaves */
+    uint32_t seen;  /* the last grouping that has it */
+    bool tried;     /* choices near it, before kernels became one in the end */
+    bool was, stays; /* the grouping before a kernel's choices has it; the best one does */
+} FusePrice;
+
+typedef struct {
+    WbbCx *cx;
+    WbbArena *arena;
+    const HloComputation *c;
+    const FuseHow *how;
+    WbbMap numbers; /* of a kernel, from 1 on, by its roots and members */
+    struct { FusePrice *items; uint32_t n, capacity; } kernels;
+    bool asks;   /* else what nobody has asked for is not known .. */
+    bool missed; /* .. and something was not */
+} FusePrices;
+FusePrices *fuse_prices(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how);
+FusePrice *fuse_price_of(FusePrices *p, const FuseGroup *g); /* good until the next one; nobody is asked */
+double fuse_ask(FusePrices *p, FusePrice *x); /* its seconds */
+double fuse_price(FusePrices *p, const FuseGroup *g);
+
 /* grouping.c ------------------------------------------------------------------------------------------------------- */
 typedef struct { uint32_t id; FuseChoice what; } FusePoint;
 
@@ -102,6 +129,7 @@ typedef struct {
     bool *mixed; /* [id] loops of kernels whose threads mix elements of the state */
     FusePoint *points; /* [n_points] choices that there were, from the last instruction to the first */
     uint32_t n_points;
+    bool merged; /* kernels became one in the end, by what they take */
 } FuseGrouping;
 
 /* What is known before the walk. */
@@ -111,7 +139,7 @@ typedef struct {
     bool *other; /* [id * FUSE_CHOICES + choice] choices that are made the other way than the walk would */
     GrSight *sight; /* of the computation, and of loops in it */
     const HloInstruction *runs; /* fuse_loop_of */
-    const FuseHow *beside; /* what kernels take; NULL: those become one beside each other that are sure to gain by it */
+    FusePrices *prices; /* what kernels take; NULL: those become one in the end that are sure to gain by it */
 } FuseGiven;
 /* explain: takes a line for each decision; may be NULL. */
 FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseRates *rates, const FuseGiven *given,
@@ -160,9 +188,9 @@ void fuse_check(WbbCx *cx, const FusePlacing *x);
 void fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
                    WbbBuf *explain);
 
-/* search.c: sets given->other where a grouping near g, which is that of `given`, takes less time. explain:
- * takes the choices that are made the other way; may be NULL. */
-void fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g,
-                 WbbBuf *explain);
+/* search.c: the best grouping that is found, and given->other, by which it is made. walk: takes its decisions; others:
+ * the choices that are made the other way than the walk would; both may be NULL. */
+FuseGrouping fuse_search(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGiven *given,
+                         WbbBuf *walk, WbbBuf *others);
 
 #endif

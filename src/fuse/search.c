@@ -4,7 +4,8 @@
  * takes much longer than its bytes do, each choice is tried the other way, one after the other, and stays so where the
  * kernels take less. All of them are given up where that does not save `save` percent: prices err. Kernels that all
  * together could save less than `worth` percent of the time are left as they are, and so are those whose text another
- * one had near which nothing was better: each try walks through the whole computation again.
+ * one had near which nothing was better: each try walks through the whole computation again. Then kernels become one by
+ * price (beside.c, small.c), and what lives between those is tried the other way with all that become one.
  *
  *     y = concatenate(sine(a), cosine(a), sine(2 a), ..)     each thread computes one of these, by a long way there;
  *                                                            two kernels, of which the second one has less of it
@@ -13,116 +14,78 @@
 
 #include <string.h>
 
-
-/* What a kernel takes, found once. */
-typedef struct {
-    const char *text;
-    double seconds; /* 0: not known */
-    bool asked;     /* for its seconds */
-    double least;   /* a launch, and the bytes that it reads and leaves */
-    uint32_t seen;  /* the last grouping that has it */
-    bool was, stays; /* the grouping before a kernel's choices has it; the best one does */
-} Timed;
-
 typedef struct {
     WbbCx *cx;
     WbbArena *arena;
     const HloComputation *c;
     const FuseHow *how;
     FuseGiven *given;
-    WbbMap numbers; /* of a kernel, from 1 on, by its roots and members */
+    FusePrices *prices;
     WbbMap texts;   /* how often the grouping before has each text; 0: nothing is better near it, in no other layer */
-    struct { Timed *items; uint32_t n, capacity; } kernels;
     uint32_t stamp;
+    uint32_t asked; /* kernels of groupings that were looked at */
 } Search;
 
 /* Where FuseGiven has a choice. */
 static uint32_t at_of(const FusePoint *p) { return p->id * FUSE_CHOICES + p->what; }
 
-/* Of a value in memory that a group reads: what the member that needs most of it needs. */
-static double bytes_read(const Search *s, const FuseGroup *g, const HloInstruction *x)
+static uint32_t n_kernels(const Search *s) { return s->prices->kernels.n; }
+static FusePrice *kernel(const Search *s, uint32_t k) { return &s->prices->kernels.items[k]; }
+static double seconds_of(const Search *s, const FuseGroup *g) { return fuse_price(s->prices, g); }
+
+/* What kernels of a grouping that the best one lacks may take more than those of the best one that it lacks, so that it
+ * still is to be looked at: what becomes one in the end, once all of its kernels are asked for, saves launches. */
+static double to_save(const Search *s)
 {
-    double most = 0;
-    for (uint32_t k = 0; k < g->n_members; k++)
-        for (uint32_t o = 0; o < g->members[k]->n_operands; o++)
-            if (g->members[k]->operands[o] == x)
-                most = WBB_MAX(most, fuse_bytes_read(s->arena, &s->how->rates, g->members[k], o));
-    return most;
+    uint32_t n = 0, best = 0;
+    for (uint32_t k = 0; k < n_kernels(s); k++) n += kernel(s, k)->seen == s->stamp, best += kernel(s, k)->stays;
+    return n > best ? (n - best) * s->how->rates.launch : 0;
 }
 
-/* The kernel of a group, whose seconds may not have been asked for. */
-static Timed *kernel_of(Search *s, const FuseGroup *g)
-{
-    WbbArena *scratch = wbb_arena_new(s->cx);
-    uint32_t *key = WBB_NEW_N(scratch, uint32_t, g->n_roots + g->n_members + 1), n = 0;
-    key[n++] = g->n_roots;
-    for (uint32_t k = 0; k < g->n_roots; k++) key[n++] = g->roots[k]->id;
-    for (uint32_t k = 0; k < g->n_members; k++) key[n++] = g->members[k]->id;
-    WbbEntry *known = wbb_map_put_bytes(&s->numbers, key, n * sizeof *key);
-    if (!known->value) {
-        const FuseText t = fuse_write(scratch, s->c, g);
-        Timed x = {.text = wbb_format(s->arena, "%s", t.text), .least = s->how->rates.launch};
-        for (uint32_t k = 0; k < t.n_reads; k++) x.least += bytes_read(s, g, t.reads[k]) * s->how->rates.byte;
-        for (uint32_t k = 0; k < g->n_roots; k++) x.least += (double)hlo_bytes(g->roots[k]->shape) * s->how->rates.byte;
-        WBB_PUSH(s->arena, &s->kernels, x);
-        known->value = s->kernels.n;
-    }
-    wbb_arena_free(scratch);
-    return &s->kernels.items[known->value - 1];
-}
-
-static double seconds_of(Search *s, Timed *x)
-{
-    if (!x->asked) x->seconds = s->how->seconds(s->how->arg, x->text);
-    x->asked = true;
-    return x->seconds;
-}
-
-static Timed *timed(Search *s, const FuseGroup *g)
-{
-    Timed *x = kernel_of(s, g);
-    seconds_of(s, x);
-    return x;
-}
-
-/* Do kernels of a grouping that the best one lacks take less than those of the best one that it lacks? Then it is the
- * best from now on. Kernels without a price are the same in both. A price takes long: none is asked for once what is
- * known of the new ones, and the least that the others take, is too much. */
-static bool is_better(Search *s, const FuseGrouping *g)
+/* Do kernels of a grouping that the best one lacks take less than those of the best one that it lacks? Kernels without
+ * a price are the same in both. A price takes long: none is asked for once what is known of the new ones, and the least
+ * that the others take, is too much. final: all kernels that may become one were asked for. */
+static bool is_better(Search *s, const FuseGrouping *g, bool final)
 {
     double new = 0, old = 0;
     bool known = true;
     s->stamp++;
-    for (uint32_t k = 0; k < g->n_groups; k++) kernel_of(s, &g->groups[k])->seen = s->stamp;
-    for (uint32_t k = 0; k < s->kernels.n && known; k++) {
-        const Timed *x = &s->kernels.items[k];
+    for (uint32_t k = 0; k < g->n_groups; k++) fuse_price_of(s->prices, &g->groups[k])->seen = s->stamp;
+    for (uint32_t k = 0; k < n_kernels(s) && known; k++) {
+        const FusePrice *x = kernel(s, k);
         if (x->stays && x->seen != s->stamp) old += x->seconds, known = x->seconds > 0;
         if (!x->stays && x->seen == s->stamp) new += x->asked ? x->seconds : x->least;
     }
-    for (uint32_t k = 0; k < s->kernels.n && known && new < old; k++) {
-        Timed *x = &s->kernels.items[k];
+    if (!final) old += to_save(s);
+    for (uint32_t k = 0; k < n_kernels(s) && known && new < old; k++) {
+        FusePrice *x = kernel(s, k);
         if (x->stays || x->seen != s->stamp) continue;
         const double so_far = x->asked ? x->seconds : x->least;
-        new += seconds_of(s, x) - so_far;
+        s->asked += !x->asked;
+        new += fuse_ask(s->prices, x) - so_far;
         known = x->seconds > 0;
     }
-    if (!known || new >= old) return false;
-    for (uint32_t k = 0; k < s->kernels.n; k++) s->kernels.items[k].stays = s->kernels.items[k].seen == s->stamp;
-    return true;
+    return known && new < old;
+}
+
+/* The grouping that was looked at last is the best one from now on. */
+static void take(Search *s)
+{
+    for (uint32_t k = 0; k < n_kernels(s); k++) kernel(s, k)->stays = kernel(s, k)->seen == s->stamp;
 }
 
 /* Is the best grouping so much better than the one before? If not, that one is the best again. */
 static bool pays(Search *s)
 {
     double new = 0, old = 0;
-    for (uint32_t k = 0; k < s->kernels.n; k++) {
-        const Timed *x = &s->kernels.items[k];
+    for (uint32_t k = 0; k < n_kernels(s); k++) {
+        const FusePrice *x = kernel(s, k);
         if (x->stays && !x->was) new += x->seconds;
         if (x->was && !x->stays) old += x->seconds;
     }
     const bool enough = new < old * (1 - s->how->rates.save);
-    for (uint32_t k = 0; k < s->kernels.n; k++) {
-        Timed *x = &s->kernels.items[k];
+    for (uint32_t k = 0; k < n_kernels(s); k++) {
+        FusePrice *x = kernel(s, k);
         if (enough) x->was = x->stays;
         else x->stays = x->was;
     }
@@ -148,14 +111,22 @@ static void turn(Search *s, const Places *p)
     for (uint32_t k = 0; k < p->n; k++) s->given->other[p->items[k]] = !s->given->other[p->items[k]];
 }
 
-/* Makes some choices the other way, if that is better. */
+/* Makes some choices the other way, if that is better. Which kernels become one in the end takes a price for each two:
+ * these are asked for where what is known of them leaves it open. */
 static bool try_other(Search *s, const Places *p)
 {
     WbbArena *scratch = wbb_arena_new(s->cx);
     turn(s, p);
-    const FuseGrouping other = group(s, scratch);
-    const bool better = is_better(s, &other);
-    if (!better) turn(s, p);
+    s->prices->asks = s->prices->missed = false;
+    FuseGrouping other = group(s, scratch);
+    s->prices->asks = true;
+    bool better = is_better(s, &other, !s->prices->missed);
+    if (better && s->prices->missed) {
+        other = group(s, scratch);
+        better = is_better(s, &other, true);
+    }
+    if (better) take(s);
+    else turn(s, p);
     wbb_arena_free(scratch);
     return better;
 }
@@ -187,13 +158,13 @@ static void try_each(Search *s, Tries *t, const bool *marked, bool alike)
     for (uint32_t round = 0; round < s->how->rates.rounds && any; round++) {
         const FuseGrouping now = group(s, t->a);
         any = false;
-        for (uint32_t k = 0; k < now.n_points && s->kernels.n <= t->since + s->how->rates.tries; k++) {
+        for (uint32_t k = 0; k < now.n_points && s->asked <= t->since + s->how->rates.tries; k++) {
             uint32_t at = at_of(&now.points[k]);
             const Places p = alike ? all_like(s, t->a, &now, k, marked) : (Places){.items = &at, .n = 1};
             if (!marked[now.points[k].id] || p.n < 1u + alike || !try_other(s, &p)) continue;
             for (uint32_t j = 0; j < p.n; j++) WBB_PUSH(t->a, &t->changed, p.items[j]);
             any = true;
-            t->since = s->kernels.n;
+            t->since = s->asked;
         }
     }
 }
@@ -201,7 +172,7 @@ static void try_each(Search *s, Tries *t, const bool *marked, bool alike)
 /* Returns whether some choices for values that are marked are made the other way now. */
 static bool try_all(Search *s, const bool *marked)
 {
-    Tries t = {.a = wbb_arena_new(s->cx), .since = s->kernels.n};
+    Tries t = {.a = wbb_arena_new(s->cx), .since = s->asked};
     try_each(s, &t, marked, false);
     try_each(s, &t, marked, true);
     const bool stay = t.changed.n && pays(s);
@@ -223,13 +194,13 @@ static bool has_terms(Search *s, const FuseGroup *g)
 /* Would a kernel that takes little more than its bytes gain by being another? */
 static bool is_slow(Search *s, const FuseGroup *g)
 {
-    const Timed *t = timed(s, g);
-    return t->stays && t->seconds * (1 - s->how->rates.save) > t->least;
+    FusePrice *x = fuse_price_of(s->prices, g);
+    return x->stays && fuse_ask(s->prices, x) * (1 - s->how->rates.save) > x->least;
 }
 
 static WbbEntry *of_text(Search *s, const FuseGroup *g)
 {
-    const char *text = kernel_of(s, g)->text;
+    const char *text = fuse_price_of(s->prices, g)->text;
     return wbb_map_put_bytes(&s->texts, text, strlen(text));
 }
 
@@ -249,7 +220,7 @@ static double sum_of(Search *s, const FuseGrouping *g)
     double sum = 0;
     bool known = true;
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        const double seconds = timed(s, &g->groups[k])->seconds;
+        const double seconds = seconds_of(s, &g->groups[k]);
         sum += seconds, known = known && seconds > 0;
     }
     return known ? sum : 0;
@@ -303,38 +274,65 @@ static void search_all(Search *s, WbbBuf *explain)
     if (explain) wbb_putf(explain, "  all %u combinations of its choices were priced\n", s->how->combinations - x.left);
 }
 
-void fuse_search(WbbCx *cx, const HloComputation *c, const FuseHow *how, FuseGiven *given, const FuseGrouping *g,
-                 WbbBuf *explain)
+/* Tries the choices for what the slow kernels of a grouping compute and read. Returns whether any is made otherwise. */
+static bool search_near(Search *s, const FuseGrouping *g)
+{
+    double all = 0;
+    bool any = false;
+    for (uint32_t k = 0; k < n_kernels(s); k++) kernel(s, k)->tried = kernel(s, k)->stays;
+    for (uint32_t k = 0; k < n_kernels(s); k++) kernel(s, k)->was = kernel(s, k)->stays = false;
+    s->texts = (WbbMap){.arena = s->arena};
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        if (wbb_progress(s->cx, "prices of kernels", k, g->n_groups)) wbb_stop(s->cx);
+        FusePrice *x = fuse_price_of(s->prices, &g->groups[k]);
+        all += fuse_ask(s->prices, x);
+        x->was = x->stays = true;
+        of_text(s, &g->groups[k])->value++;
+    }
+    (void)wbb_progress(s->cx, "prices of kernels", g->n_groups, g->n_groups);
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const FuseGroup *x = &g->groups[k];
+        if (wbb_progress(s->cx, "other cuts of kernels", k, g->n_groups)) wbb_stop(s->cx);
+        if (has_terms(s, x) || !is_slow(s, x) || fuse_price_of(s->prices, x)->tried) continue;
+        WbbEntry *like = of_text(s, x);
+        const FusePrice *price = fuse_price_of(s->prices, x);
+        if ((double)like->value * (price->seconds - price->least) <= s->how->rates.worth * all) continue;
+        bool *marked = WBB_NEW_N(s->arena, bool, s->c->n_instructions + 1);
+        for (uint32_t j = 0; j < x->n_members; j++) {
+            marked[x->members[j]->id] |= !g->merged || g->roles[x->members[j]->id] == FUSE_ROOT;
+            for (uint32_t o = 0; o < x->members[j]->n_operands; o++) {
+                const HloInstruction *of = x->members[j]->operands[o];
+                marked[of->id] |= !g->merged || g->roles[of->id] != FUSE_INLINE;
+            }
+        }
+        const bool better = try_all(s, marked);
+        if (!better) like->value = 0;
+        any = any || better;
+    }
+    (void)wbb_progress(s->cx, "other cuts of kernels", g->n_groups, g->n_groups);
+    return any;
+}
+
+FuseGrouping fuse_search(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGiven *given,
+                         WbbBuf *walk, WbbBuf *others)
 {
     Search s = {.cx = cx, .arena = wbb_arena_new(cx), .c = c, .how = how, .given = given};
-    s.numbers.arena = s.texts.arena = s.arena;
-    if (how->combinations) search_all(&s, explain);
-    double all = 0;
-    for (uint32_t k = 0; k < g->n_groups; k++) {
-        if (wbb_progress(cx, "prices of kernels", k, g->n_groups)) wbb_stop(cx);
-        Timed *t = timed(&s, &g->groups[k]);
-        t->was = t->stays = true;
-        all += t->seconds;
-        of_text(&s, &g->groups[k])->value++;
+    s.prices = fuse_prices(cx, s.arena, c, how);
+    if (how->combinations) {
+        given->prices = s.prices;
+        search_all(&s, others);
+    } else {
+        const FuseGrouping alone = group(&s, s.arena);
+        (void)search_near(&s, &alone);
+        given->prices = s.prices;
     }
-    (void)wbb_progress(cx, "prices of kernels", g->n_groups, g->n_groups);
-    for (uint32_t k = 0; k < g->n_groups && !how->combinations; k++) {
-        const FuseGroup *x = &g->groups[k];
-        if (wbb_progress(cx, "other cuts of kernels", k, g->n_groups)) wbb_stop(cx);
-        if (has_terms(&s, x) || !is_slow(&s, x)) continue;
-        WbbEntry *like = of_text(&s, x);
-        if ((double)like->value * (timed(&s, x)->seconds - timed(&s, x)->least) <= how->rates.worth * all) continue;
-        bool *marked = WBB_NEW_N(s.arena, bool, c->n_instructions + 1);
-        for (uint32_t j = 0; j < x->n_members; j++) {
-            marked[x->members[j]->id] = true;
-            for (uint32_t o = 0; o < x->members[j]->n_operands; o++) marked[x->members[j]->operands[o]->id] = true;
-        }
-        if (!try_all(&s, marked)) like->value = 0;
+    FuseGrouping g = fuse_group(cx, a, c, &how->rates, given, walk);
+    if (!how->combinations && g.merged && search_near(&s, &g)) {
+        if (walk) *walk = wbb_buf(walk->arena);
+        g = fuse_group(cx, a, c, &how->rates, given, walk);
     }
-    (void)wbb_progress(cx, "other cuts of kernels", g->n_groups, g->n_groups);
-    if (explain) {
-        const FuseGrouping now = group(&s, s.arena);
-        put_others(&s, &now, explain);
-    }
+    if (others) put_others(&s, &g, others);
+    given->prices = NULL;
     wbb_arena_free(s.arena);
+    return g;
 }

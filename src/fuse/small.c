@@ -150,6 +150,8 @@ static bool merge(Small *s, uint32_t x, uint32_t y)
     const FuseKernel all = both(w, &w->kernels.items[x], &w->kernels.items[y]);
     const double one = fuse_kernel_seconds(w, &all);
     if (one <= 0 || one > of_x + of_y - least) return false;
+    if (!fuse_choose(w, item(w, &w->kernels.items[y].roots, 0), FUSE_SMALL, true)) return false;
+    w->merged = true;
     if (w->explain)
         wbb_putf(w->explain, "  the kernel of %s becomes part of that of %s: %.2f us for %.2f us\n",
                  fuse_kernel_name(w, y), fuse_kernel_name(w, x), one * 1e6, (of_x + of_y) * 1e6);
