@@ -89,9 +89,10 @@ EvResult *ev_run_in_order(WbbCx *cx, WbbArena *arena, const HloComputation *c, c
  * eight products and a ninth term, each cut off below 24 bits of the largest, and once more (sim/mma.c has the source).
  */
 #define EV_MMA_ROUNDINGS 2.5
-/* order.c: the meaning of n texts, "reduce.3: serial" or "dot.4: serial fma f32". A wbb_fail on any other text; `where`
- * names it. */
-const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n);
+/* order.c: the meaning of n texts about instructions of c, "reduce.3: serial" or "dot.4: serial fma f32". What bodies
+ * of its loops call by the same name is another one. A wbb_fail on any other text; `where` names it. */
+const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n,
+                        const HloComputation *c);
 
 /* Fails where a tree takes the terms of a reduction of c in another order than the row-major one, and its computation
  * is not one operation that commutes. */

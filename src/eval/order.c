@@ -25,10 +25,9 @@
 #include <string.h>
 
 typedef struct {
-    const char *name;         /* of the instruction */
-    const HloInstruction *of; /* it; NULL: whatever has the name */
-    bool open;                /* it may have any value */
-    bool mma;                 /* tensor cores add its products */
+    const HloInstruction *of;
+    bool open; /* it may have any value */
+    bool mma;  /* tensor cores add its products */
     EvSerial serial;
     const EvTree *tree; /* NULL, as is `scan`: serial */
     const EvScan *scan;
@@ -52,33 +51,46 @@ static bool is_matrix(const char *text)
     return strtoul(text + sizeof in - 1, &end, 10) > 1 && strcmp(end, " parts") == 0;
 }
 
-const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n)
+/* What a text says behind the name. */
+static Documented read_order(WbbCx *cx, WbbArena *arena, const char *where, const char *text, const char *rest)
+{
+    Documented d = {0};
+    EvSerial *s = &d.serial;
+    if (rest && strncmp(rest, "tree", 4) == 0) {
+        d.tree = ev_tree_parse(cx, arena, where, rest);
+        return d;
+    }
+    if (rest && (d.scan = ev_scan_parse(arena, rest))) return d;
+    d.mma = rest && is_matrix(rest);
+    if (d.mma) return d;
+    if (rest && strncmp(rest, "serial fma ", 11) == 0)
+        *s = (EvSerial){.fused = true, .type = sc_type_named(rest + 11, strlen(rest + 11))};
+    if (rest && strncmp(rest, "serial in ", 10) == 0)
+        *s = (EvSerial){.type = sc_type_named(rest + 10, strlen(rest + 10))};
+    s->from_last = rest && strcmp(rest, "serial from the last") == 0;
+    const bool plain = rest && (s->from_last || strcmp(rest, "serial") == 0),
+               wide = s->type == SC_F32 || s->type == SC_F64;
+    if (!plain && !wide)
+        wbb_fail(cx, (WbbLoc){.file = where},
+                 "order \"%s\": NAME: serial, NAME: serial in f32, NAME: serial fma f32, NAME: serial from the "
+                 "last, NAME: mma f32, or NAME: tree .. expected", text);
+    return d;
+}
+
+const EvOrder *ev_order(WbbCx *cx, WbbArena *arena, const char *where, const char *const *texts, uint32_t n,
+                        const HloComputation *c)
 {
     EvOrder *order = WBB_NEW(arena, EvOrder);
-    *order = (EvOrder){WBB_NEW_N(arena, Documented, n + 1), n, where};
+    *order = (EvOrder){WBB_NEW_N(arena, Documented, n + 1), 0, where};
     for (uint32_t k = 0; k < n; k++) {
-        const char *colon = strstr(texts[k], ": "), *rest = colon ? colon + 2 : NULL;
-        Documented *d = &order->items[k];
-        EvSerial *s = &d->serial;
-        if (rest) d->name = wbb_format(arena, "%.*s", (int)(colon - texts[k]), texts[k]);
-        if (rest && strncmp(rest, "tree", 4) == 0) {
-            d->tree = ev_tree_parse(cx, arena, where, rest);
-            continue;
+        const char *colon = strstr(texts[k], ": ");
+        Documented d = read_order(cx, arena, where, texts[k], colon ? colon + 2 : NULL);
+        for (uint32_t j = 0; colon && !d.of && j < c->n_instructions; j++) {
+            const char *name = c->instructions[j]->name;
+            if (strlen(name) == (size_t)(colon - texts[k]) && !memcmp(name, texts[k], strlen(name)))
+                d.of = c->instructions[j];
         }
-        if (rest && (d->scan = ev_scan_parse(arena, rest))) continue;
-        d->mma = rest && is_matrix(rest);
-        if (d->mma) continue;
-        if (rest && strncmp(rest, "serial fma ", 11) == 0)
-            *s = (EvSerial){.fused = true, .type = sc_type_named(rest + 11, strlen(rest + 11))};
-        if (rest && strncmp(rest, "serial in ", 10) == 0)
-            *s = (EvSerial){.type = sc_type_named(rest + 10, strlen(rest + 10))};
-        s->from_last = rest && strcmp(rest, "serial from the last") == 0;
-        const bool plain = rest && (s->from_last || strcmp(rest, "serial") == 0),
-                   wide = s->type == SC_F32 || s->type == SC_F64;
-        if (!plain && !wide)
-            wbb_fail(cx, (WbbLoc){.file = where},
-                     "order \"%s\": NAME: serial, NAME: serial in f32, NAME: serial fma f32, NAME: serial from the "
-                     "last, NAME: mma f32, or NAME: tree .. expected", texts[k]);
+        if (d.of) order->items[order->n++] = d;
     }
     return order;
 }
@@ -87,7 +99,7 @@ static const Documented *documented(const Ev *e, const HloInstruction *i)
 {
     for (uint32_t k = 0; e->order && k < e->order->n; k++) {
         const Documented *d = &e->order->items[k];
-        if (d->of ? d->of == i : !strcmp(d->name, i->name)) return d;
+        if (d->of == i) return d;
     }
     return NULL;
 }
@@ -119,7 +131,7 @@ void ev_order_check(WbbCx *cx, const EvOrder *order, const HloComputation *c)
         const HloInstruction *i = c->instructions[n];
         for (uint32_t k = 0; k < order->n && i->opcode == HLO_REDUCE && !commutes(i); k++) {
             const Documented *d = &order->items[k];
-            if (!d->tree || strcmp(d->name, i->name)) continue;
+            if (!d->tree || d->of != i) continue;
             ev_tree_check(cx, d->tree, i);
             if (!ev_tree_keeps_order(d->tree, i))
                 wbb_fail(cx, (WbbLoc){.file = order->where},
@@ -134,7 +146,7 @@ static const Documented *other_order(const EvOrder *order, const HloInstruction 
 {
     for (uint32_t k = 0; order && k < order->n; k++) {
         const Documented *d = &order->items[k];
-        if ((d->tree || d->scan || d->serial.from_last || d->mma) && !strcmp(d->name, i->name)) return d;
+        if ((d->tree || d->scan || d->serial.from_last || d->mma) && d->of == i) return d;
     }
     return NULL;
 }
@@ -223,7 +235,7 @@ const EvOrder *ev_order_of_module(WbbArena *arena, const HloModule *m, const EvP
             Documented own = {.open = !d && !order_of(parts, n_parts, i, &d)};
             if (!own.open && !d) continue;
             if (d && !own.open) own = *d;
-            own.name = i->name, own.of = i;
+            own.of = i;
             WBB_PUSH(arena, &all, own);
         }
     EvOrder *out = WBB_NEW(arena, EvOrder);
@@ -235,7 +247,7 @@ const char *ev_order_open(WbbArena *arena, const EvOrder *order)
 {
     WbbBuf b = wbb_buf(arena);
     for (uint32_t k = 0; order && k < order->n; k++)
-        if (order->items[k].open) wbb_putf(&b, "%s%s", b.n ? " " : "", order->items[k].name);
+        if (order->items[k].open) wbb_putf(&b, "%s%s", b.n ? " " : "", order->items[k].of->name);
     return b.n ? b.text : NULL;
 }
 

@@ -127,6 +127,9 @@ const HloModule *gr_normalise(WbbCx *cx, WbbArena *a, const HloModule *m, RwCx *
 /* moves.c: the passes for a module that is cut into kernels, of a normalised one: what they leave of a value depends on
  * all of its computation. */
 const HloModule *gr_simplify(WbbCx *cx, WbbArena *a, const HloModule *m);
+/* gr_prepared of what becomes one kernel, before the rules: a module without fusions, which no cut has prepared, is
+ * simplified, too. Orders that kernels document name what is left. */
+const HloModule *gr_of_kernel(WbbCx *cx, WbbArena *a, const HloModule *m);
 /* hlo_run_pass, of any pass but those of every compile on terms */
 const HloModule *gr_run_pass(WbbCx *cx, WbbArena *a, const HloModule *m, const char *name);
 /* distinct.c, of scatters in canonical form of computation `of`; *x: as in gr_neighbours */

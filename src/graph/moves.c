@@ -178,3 +178,9 @@ const HloModule *gr_simplify(WbbCx *cx, WbbArena *a, const HloModule *m)
     if (made != m) hlo_verify(cx, made);
     return made;
 }
+
+const HloModule *gr_of_kernel(WbbCx *cx, WbbArena *a, const HloModule *m)
+{
+    m = gr_prepared(cx, a, m);
+    return hlo_fusion(cx, m).fusion ? m : gr_simplify(cx, a, m);
+}

@@ -74,7 +74,7 @@ static RwCx *rules_of(WbbCx *cx, WbbArena *a, const Bundle *b)
 
 const HloModule *judge_normal_of(WbbCx *cx, WbbArena *a, const HloModule *m, const Bundle *b)
 {
-    const HloModule *normal = gr_normalise(cx, a, m, rules_of(cx, a, b));
+    const HloModule *normal = gr_arrays(cx, a, gr_of_kernel(cx, a, m), rules_of(cx, a, b));
     for (int k = 0; k < (int)b->n_order; k++)
         if (strstr(b->order[k], ": mma f32")) return normal;
     return gr_sums(cx, a, normal, NULL);
@@ -86,7 +86,7 @@ static Judged judged(WbbCx *cx, WbbArena *a, const HloFusion *f, const HloModule
     Judged j = {.fusion = *f, .operands = operands};
     if (!b->n_order) return j;
     j.normal = hlo_fusion(cx, judge_normal_of(cx, a, m, b)).body;
-    j.order = ev_order(cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
+    j.order = ev_order(cx, a, "kernel.json", b->order, (uint32_t)b->n_order, j.normal);
     ev_order_check(cx, j.order, j.normal);
     j.needed = ev_order_needed(a, j.order, j.normal);
     return j;

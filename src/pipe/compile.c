@@ -424,9 +424,7 @@ static bool front(Compile *c)
     if (stage == PIPE_AT_HLO) return true;
     hlo_decline_features(c->cx, r->module);
     begin(c, "normalise");
-    r->normal = gr_prepared(c->cx, c->arena, r->module);
-    if (!hlo_fusion(c->cx, r->normal).fusion) /* operations that no cut has prepared */
-        r->normal = fuse_prepare(c->cx, c->arena, r->normal, &(FuseHow){.mode = FUSE_PRICED});
+    r->normal = gr_of_kernel(c->cx, c->arena, r->module);
     if (c->o->deterministic) r->normal = gr_run_pass(c->cx, c->arena, r->normal, "ordered");
     r->rw = new_engine(c);
     r->normal = gr_arrays(c->cx, c->arena, r->normal, r->rw);

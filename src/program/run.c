@@ -398,7 +398,8 @@ static const EvOrder *whole_order(const Run *r, WbbArena *a, const HloModule *m)
         const Bundle *b = l ? l->kernel.bundle : NULL;
         if (!b) continue;
         parts[n].c = hlo_fusion(r->cx, judge_normal_of(r->cx, a, l->kernel.module, b)).body;
-        if (b->n_order) parts[n].order = ev_order(r->cx, a, "kernel.json", b->order, (uint32_t)b->n_order);
+        if (b->n_order)
+            parts[n].order = ev_order(r->cx, a, "kernel.json", b->order, (uint32_t)b->n_order, parts[n].c);
         n++;
     }
     return ev_order_of_module(a, m, parts, n);

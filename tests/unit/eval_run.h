@@ -40,7 +40,7 @@ static inline void evaluate_in_order(WbbCx *cx, void *arg)
 {
     OrderJob *j = arg;
     const HloModule *m = hlo_parse(cx, cx->arena, "test.hlo", j->text, strlen(j->text));
-    const EvOrder *order = ev_order(cx, cx->arena, "kernel.json", &j->order, 1);
+    const EvOrder *order = ev_order(cx, cx->arena, "kernel.json", &j->order, 1, m->entry);
     j->result = ev_run_in_order(cx, cx->arena, m->entry, j->inputs, NULL, EV_PLAIN, NULL, order);
 }
 
