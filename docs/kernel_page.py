@@ -60,6 +60,7 @@ WHAT = {  # of each pass over the IR
     "lower": "What the target lacks becomes what it has: functions as formulas or instructions, narrow types as wider ones.",
     "vectorize": "The loop over the elements of a thread becomes straight code: wide accesses, and operations on several elements where the target packs them.",
     "branch": "Values with a quick way in f32 and a long one in f64, as quotients, share one branch to the long way, where that takes less time. Here are none.",
+    "carry": "A loop with few threads loads what its next iteration needs. Here is none.",
     "width": "Each index gets 32 or 64 bits: 32 where it is proved that they are enough.",
     "isel": "Each operation becomes a row of the target's table of instructions.",
 }

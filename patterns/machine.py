@@ -149,6 +149,8 @@ TUNE = [                                        # every heuristic is data
     tune('apart.few',         value=64, off=0, because='instructions of a text that is one kernel without a look at its loops: they take less than a launch'),
     tune('while.apart',       value=1024,   because='operations of a thread in the time of a launch: of a loop that one thread runs, for each launch instead'),
     tune('steps.operation',   value=5,      because='clocks of one in a loop that stores its steps: its few threads wait for their own results'),
+    tune('carry.registers',   value=64, off=0, most=128, because='of a thread for what the next iteration loads: with the state of the loop half of all'),
+    tune('carry.warps',       value=2, off=0, because='of a scheduler: so few hide no latency of memory for each other'),
     tune('loop.ahead',        value=4,        because='iterations whose loads are under way at once, if so many fit in the window: ptxas unrolls'),
     tune('while.state',       value=48,     because='elements of the state of a loop: with more a thread would run out of registers'),
     tune('fuse.members',      value=512,    because='operations of a kernel cut from a module: the code stays in the instruction cache'),

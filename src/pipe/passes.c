@@ -26,6 +26,7 @@ enum {
     CUBIN = 1 << 10,   /* machine code, where ptxas was asked for and found */
     BUNDLE = 1 << 11,
     BRANCHED = 1 << 12, /* no select is marked `rare` */
+    CARRIED = 1 << 13,  /* loops with few threads have their loads an iteration ahead */
     ACCESSES = 1 << 14, /* loads of neighbours in one scope are one */
 };
 
@@ -49,6 +50,16 @@ static void to_branches(const Ir *p)
     p->branch->choices = choices;
     vec_rare(p->kernel, p->branch->limits);
 }
+
+/* Where a scheduler has few warps, they do not hide each other's loads, and a thread has the registers. */
+static void carry(const Ir *p)
+{
+    const IrKernel *k = p->kernel;
+    const int64_t warps = (int64_t)k->grid * ((k->block + p->target->warp - 1) / p->target->warp);
+    const int64_t few = (int64_t)p->target->sms * tg_schedulers(p->target) * tg_tuned(p->target, "carry.warps");
+    if (warps <= few) vec_carry(p->rw, p->kernel, (uint32_t)tg_tuned(p->target, "carry.registers"));
+}
+
 static void width(const Ir *p)
 {
     vec_balance(p->kernel);
@@ -86,7 +97,9 @@ static const Pass passes[] = {
      "the target's table of packed operations lists lowered operations"},
     {"branch", STRAIGHT, BRANCHED, 0, to_branches,
      "vectorize puts the elements of a thread side by side, and one branch serves them all"},
-    {"width", STRAIGHT | BRANCHED, WIDTHS, 0, width,
+    {"carry", STRAIGHT | BRANCHED, CARRIED, 0, carry,
+     "which loads an iteration makes, and which only some of its ways, the branches say"},
+    {"width", STRAIGHT | BRANCHED | CARRIED, WIDTHS, 0, width,
      "no later pass makes index nodes: each copy of a loop over lanes has its own"},
     {"isel", LOWERED | WIDTHS, INSTRS, LOWERED, isel,
      "no other pass can read instructions, and width copies what it reads"},
@@ -100,8 +113,8 @@ static const Pass passes[] = {
      "it holds the machine code beside the PTX"},
 };
 
-const char *const pipe_passes[] = {"choices", "simplify", "lower", "vectorize", "branch", "width", "isel", "accesses",
-                                   NULL};
+const char *const pipe_passes[] = {"choices", "simplify", "lower", "vectorize", "branch",
+                                   "carry", "width", "isel", "accesses", NULL};
 
 static const Pass *find(const char *name)
 {

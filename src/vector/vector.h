@@ -5,6 +5,7 @@
  *
  *     VecAccesses accesses = vec_vectorize(rw, kernel, target->vector_bytes);
  *     vec_rare(kernel, limits);
+ *     vec_carry(rw, kernel, registers);
  *     vec_balance(kernel);
  *     vec_width(kernel);
  *     (instruction selection)
@@ -39,6 +40,8 @@ typedef struct {
 void vec_rare(IrKernel *k, VecBranches limits);
 /* What a select with that flag becomes where it has no branch. */
 IrRef vec_long_way(const IrGraph *g, IrRef r);
+/* carry.c: loops load for the iteration after, where so many registers of a thread hold that. */
+void vec_carry(RwCx *rw, IrKernel *k, uint32_t registers);
 /* balance.c: gives comparisons of a sum with 0 two sides. */
 void vec_balance(IrKernel *k);
 /* width.c: marks the index nodes that need 64 bits. */

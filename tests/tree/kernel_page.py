@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "sim"))
 from profile_page import looked_at, reads_well  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-STATIONS = "hlo maps plan emit simplify lower vectorize branch width isel rules llvm ptx sass time check".split()
+STATIONS = "hlo maps plan emit simplify lower vectorize branch carry width isel rules llvm ptx sass time check".split()
 MOST = 300_000  # bytes
 PROBE = """<script>
 const style = getComputedStyle(document.body);
