@@ -163,7 +163,7 @@ TUNE = [                                        # every heuristic is data
     tune('fuse.tie', value=10, least=0, most=100, because='percent of a launch that computing a value again must save, where a kernel can leave it in memory'),
     tune('fuse.beside',       value=10,     because='launches of kernels of which two become one, at most: a launch is less than a twentieth of longer ones'),
     tune('fuse.partners',     value=4,        because='kernels with which such a one is tried: what makes it, what needs it, and two that read what it reads'),
-    tune('fuse.small',        value=2,        because='launches of a kernel that becomes part of one that it shares a value with; more is mostly work'),
+    tune('fuse.small',        value=4,        because='launches of a kernel that becomes part of one that it shares a value with; more is mostly work'),
     tune('fuse.save', value=10, off=100, least=0, most=100, because='percent of the time that a cut near theirs must save: prices of loops err by as much'),
     tune('fuse.worth',        value=1, least=0, most=100, because='percent of the time of all kernels: near one that could save less no other cut is tried'),
     tune('fuse.tries',        value=96,     because='kernels near a slow one that are priced in a row, none of which takes less: a millisecond each'),
