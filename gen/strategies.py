@@ -1,6 +1,6 @@
 """`strategy(..)`: its words, and what is wrong with a row. A name is that of the function that makes such a plan, with dots as underscores: plan_make_NAME
-of src/plan for a row at 'fusion' or 'text'. `definitions` lists these for C, which declares and calls them by it;
-src/pipe/better_apart.c asks for those at 'module', src/fuse/grouping.c has a choice for each at 'edge'. The order of the rows is the order of trying.
+of src/plan for a row at 'fusion' or 'text'; 'edge.NAME' is that of a move, fuse_move_NAME of src/fuse, and of its choice. `definitions` lists these for C,
+which declares and calls them by it; src/pipe/better_apart.c asks for those at 'module'. The order of the rows is the order of trying.
 
     fault([strategy("sort", because=" ")])      ("patterns/strategies.py", 7), "strategy('sort', ..): because= is empty; .."
 """
@@ -60,6 +60,8 @@ def faults(rows: Sequence[Strategy]) -> Iterator[Tuple[Tuple[str, int], str]]:
             yield say("lower-case words, joined by dots, are expected, which name a C function")
         if seen.setdefault(r.name, r) is not r:
             yield say(f"it is stated twice, first at {':'.join(map(str, seen[r.name].where))}")
+        if (r.at == "edge") != r.name.startswith("edge."):
+            yield say("a row at 'edge', and no other, is called edge.NAME")
         if r.at not in PLACES:
             yield say(f"at='{r.at}': one of {', '.join(PLACES)} is expected")
         if not r.because.strip():
@@ -81,10 +83,13 @@ def faults(rows: Sequence[Strategy]) -> Iterator[Tuple[Tuple[str, int], str]]:
 
 
 def definitions(rows: Iterable[Strategy]) -> str:
-    """strategies.def: the functions of all rows for C, each once."""
-    made = {r.name: r for r in rows if r.at in ("fusion", "text")}
-    return ("/* Generated from patterns/strategies.py: a C function for each row. */\n" +
-            "".join(f'STRATEGY({r.name.replace(".", "_")}, "{r.name}")\n' for r in made.values()))
+    """strategies.def: what C has for each row, each once; an includer defines the macros of those that it wants."""
+    made = {r.name: r for r in rows}
+    moves = {r.name: r.name[len("edge."):].replace(".", "_") for r in made.values() if r.at == "edge"}
+    lists = {"STRATEGY": [f'STRATEGY({r.name.replace(".", "_")}, "{r.name}")' for r in made.values() if r.at in ("fusion", "text")],
+             "EDGE": [f'EDGE({move}, {move.upper()}, "{name}")' for name, move in moves.items()]}
+    return ("/* Generated from patterns/strategies.py: a C function for each row, a move and a choice for one of an edge. */\n" +
+            "".join(f"#ifdef {macro}\n" + "".join(f"{line}\n" for line in lines) + "#endif\n" for macro, lines in lists.items()))
 
 
 __all__ = ["PLACES", "Strategy", "definitions", "faults", "strategy"]

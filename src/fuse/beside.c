@@ -50,7 +50,7 @@ static bool agrees(FuseWork *w, uint32_t x, uint32_t y)
         const FuseKernel all = fuse_both(w, a, b);
         const double of_a = fuse_kernel_seconds(w, a), of_b = of_a > 0 ? fuse_kernel_seconds(w, b) : 0;
         two = of_a + of_b, one = of_b > 0 ? fuse_kernel_seconds(w, &all) : 0;
-        if (one <= 0 || one > two * (1 - w->rates->beside_save)) return false;
+        if (one <= 0 || one > two * (1 - w->rates->edges[FUSE_BESIDE].save)) return false;
     }
     const HloInstruction *later = w->c->instructions[WBB_MAX(a->roots.items[0], b->roots.items[0])];
     if (two > 0 && !fuse_choose(w, later, FUSE_BESIDE, true)) return false;
@@ -63,7 +63,7 @@ static bool agrees(FuseWork *w, uint32_t x, uint32_t y)
     return true;
 }
 
-void fuse_merge_beside(FuseWork *w)
+static void merge_beside(FuseWork *w)
 {
     const double most = w->prices ? w->rates->beside : 1;
     bool *is_candidate = WBB_NEW_N(w->arena, bool, w->kernels.n + 1);
@@ -87,3 +87,5 @@ void fuse_merge_beside(FuseWork *w)
     }
     w->agrees = NULL;
 }
+
+const FuseMove fuse_move_beside = {.merge = merge_beside};

@@ -296,11 +296,11 @@ static bool loop_loses(WbbCx *cx, const HloComputation *c, const FuseGroup *g, c
                        const FuseHow *how, bool mixed, LoopTimes *x)
 {
     HloCount count;
-    if (!how->rates.loops || !how->seconds || !hlo_counts(loop, &count)) return mixed;
+    if (how->rates.edges[FUSE_LOOP].off || !how->seconds || !hlo_counts(loop, &count)) return mixed;
     WbbArena *scratch = wbb_arena_new(cx);
     const FuseGroup own = loop_alone(scratch, g, loop);
     const double kernel = own.n_roots ? fuse_seconds(cx, c, how, &own) : 0, trips = (double)count.trips;
-    const double save = 1 - how->rates.loop_save, to_beat = mixed ? kernel / save : kernel * save;
+    const double save = 1 - how->rates.edges[FUSE_LOOP].save, to_beat = mixed ? kernel / save : kernel * save;
     wbb_arena_free(scratch);
     if (kernel <= 0) return mixed;
     if (to_beat <= trips * how->rates.launch) return false; /* whatever an iteration has */
@@ -423,6 +423,7 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
         g = fuse_search(cx, a, c, how, &given, explain, explain ? &found : NULL);
     }
     if (how->library && how->seconds) fuse_products(cx, a, c, how, &g, explain ? &found : NULL);
+    if (how->library && how->seconds) fuse_move_calls(cx, a, c, how, &g, explain ? &found : NULL);
     if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
     if (explain && how->seconds) put_seconds(cx, c, how, &g, &found);
     if (explain) {

@@ -81,18 +81,15 @@ FuseStated *fuse_read_plan(WbbCx *cx, WbbArena *a, const HloModule *m, const Wbb
 /* [*n] the choices that it states for kernels; of one that it states none for, .text is NULL. */
 WbbSource *const *fuse_stated_choices(const FuseStated *s, uint32_t *n);
 
-/* What the walk chooses for a value. Each is right either way. */
+/* What is chosen for a value, right either way: a row at 'edge' of patterns/strategies.py each, in their order. Of row
+ * 'edge.join' it is FUSE_JOIN, and fuse_move_join (kernels.h) makes it. */
+#define EDGE(move, choice, name) FUSE_##choice,
 typedef enum {
-    FUSE_JOIN,  /* the kernels that need the same elements of it become one */
-    FUSE_INTO,  /* the one kernel that needs it computes it */
-    FUSE_AGAIN, /* each kernel that needs it computes it */
-    FUSE_LEAVE, /* a kernel that computes it leaves it in memory for the others */
-    FUSE_BESIDE, /* the kernel that leaves it becomes a part of one that has nothing to do with it */
-    FUSE_SMALL, /* the kernel that leaves it, hardly longer than a launch, becomes a part of one that shares a value */
+#include "strategies.def"
     FUSE_CHOICES
 } FuseChoice;
-typedef struct { const char *name; FuseChoice choice; } FuseEdge;
-extern const FuseEdge fuse_edges[FUSE_CHOICES]; /* the rows of patterns/strategies.py that have the choices */
+#undef EDGE
+extern const char *const fuse_choice_name[FUSE_CHOICES]; /* grouping.c: of the row */
 
 /* What a kernel costs on a target; times are seconds of the whole machine. */
 typedef struct {
@@ -112,14 +109,12 @@ typedef struct {
     double tie;                     /* of a launch: what computing a value again must save where a kernel leaves it */
     double again;                   /* times that terms may take which few blocks read, before a launch is better */
     double sms, cluster;            /* multiprocessors; blocks that see each other's shared memory */
-    bool without[FUSE_CHOICES];     /* choices that are left out: none is made so */
+    struct { bool off; double save; } edges[FUSE_CHOICES]; /* is it left out? Of kernels' time: what it must save */
     double save;                    /* of kernels' time: what choices must save that are not the walk's */
-    double beside, beside_save;     /* launches of kernels that become one beside each other; what that must save */
-    double small, small_save;       /* the same of kernels of so many launches, of any space, that share a value */
+    double beside;                  /* launches of kernels that become one beside each other */
+    double small;                   /* .. and of those that do, whatever their spaces, where they share a value */
     uint32_t partners;              /* with how many such one is tried */
     double worth;                   /* of all kernels' time: what other choices near a kernel could save at most */
-    bool loops; /* may a loop be a kernel whose threads mix elements of its state? Then prices decide of any loop */
-    double loop_save;               /* .. of what its launches take, that it must save then */
     double vector, products;        /* neighbours of a thread; times what follows that a library call may take */
     uint32_t tries;                 /* kernels that are priced in a row without one that takes less */
     /* limits: TUNE rows fuse.* */
@@ -140,7 +135,6 @@ typedef struct {
     double (*choices)(void *arg, WbbBuf *out, const char *text, const WbbSource *stated, int indent);
     double (*library)(void *arg, const char *text); /* seconds of a library call */
     bool multiplies; /* may kernels multiply matrices? */
-    bool epilogues; /* may a library call add something to its results? */
     void *arg;
     uint32_t combinations; /* 0: choices near slow kernels; else all combinations of choices, at most so many */
     WbbBuf *explain; /* takes a line for each decision; NULL: nobody asks */

@@ -203,10 +203,6 @@ static Cone cone_of(FuseWork *w, const HloInstruction *of)
     return c;
 }
 
-const FuseEdge fuse_edges[FUSE_CHOICES] = {
-    {"edge.join", FUSE_JOIN}, {"edge.into", FUSE_INTO}, {"edge.again", FUSE_AGAIN}, {"edge.leave", FUSE_LEAVE},
-    {"edge.beside", FUSE_BESIDE}, {"edge.small", FUSE_SMALL}};
-
 /* May several kernels compute it: is that no more than writing and reading it? `joins`: one of them can leave it in
  * memory. */
 static bool again_is_cheaper(FuseWork *w, const HloInstruction *i, const FuseUses *kernels, bool joins)
@@ -435,51 +431,91 @@ static bool is_part_for_calls(const FuseWork *w, const HloInstruction *i, const 
     return (of->opcode == HLO_PARAMETER || of->opcode == HLO_GET_TUPLE_ELEMENT) && !w->loop[of->id];
 }
 
+static void compute_in(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
+{
+    w->roles[i->id] = FUSE_INLINE;
+    fuse_compute(w, i, n);
+}
+
+/* --- moves of the walk -------------------------------------------------------------------------------------------- */
+static bool place_join(FuseWork *w, const HloInstruction *i, FuseNeeds *n)
+{
+    if (n->memory || is_last(i) || kernels_of(w, n).n < 2) return false;
+    merge_siblings(w, i, n);
+    *n = needs_of(w, i->id); /* positions that were different may be the same */
+    return false;
+}
+
+static bool place_into(FuseWork *w, const HloInstruction *i, FuseNeeds *n)
+{
+    if (n->memory || kernels_of(w, n).n != 1 || !goes_into(w, i, n)) return false;
+    say(w, i, "in the kernel of %s", fuse_kernel_name(w, n->uses.items[0].kernel));
+    compute_in(w, i, n);
+    return true;
+}
+
+static bool place_again(FuseWork *w, const HloInstruction *i, FuseNeeds *n)
+{
+    const FuseUses kernels = kernels_of(w, n);
+    if (n->memory || kernels.n < 2 || is_last(i) || (i->opcode == HLO_REDUCE && !is_small(w, i))) return false;
+    const bool joins = kernel_that_leaves(w, i, n, false) != UINT32_MAX;
+    if (!is_of_loop(w, i) && !again_is_cheaper(w, i, &kernels, joins)) return false;
+    compute_in(w, i, n);
+    return true;
+}
+
+static bool place_leave(FuseWork *w, const HloInstruction *i, FuseNeeds *n)
+{
+    if (w->rates->edges[FUSE_LEAVE].off) return false;
+    const bool alone = fuse_is_other(w, i, FUSE_LEAVE);
+    const uint32_t joins = alone ? UINT32_MAX : kernel_that_leaves(w, i, n, true);
+    if (alone || joins != UINT32_MAX) fuse_put_point(w, i, FUSE_LEAVE);
+    if (joins == UINT32_MAX) return false;
+    say(w, i, "left in memory by the kernel of %s", fuse_kernel_name(w, joins));
+    leave_in(w, i, joins, n);
+    return true;
+}
+
+const FuseMove fuse_move_join = {.place = place_join, .read = merge_siblings}, fuse_move_into = {.place = place_into},
+               fuse_move_again = {.place = place_again}, fuse_move_leave = {.place = place_leave};
+
+#define EDGE(move, choice, name) &fuse_move_##move,
+static const FuseMove *const moves[FUSE_CHOICES] = {
+#include "strategies.def"
+};
+#undef EDGE
+#define EDGE(move, choice, name) name,
+const char *const fuse_choice_name[FUSE_CHOICES] = {
+#include "strategies.def"
+};
+#undef EDGE
+
+/* Kernels read a value in memory: a library may make it, whose result another one of these needs. */
+static void read_from_memory(FuseWork *w, const HloInstruction *i, const FuseNeeds *n)
+{
+    for (uint32_t k = 0; k < FUSE_CHOICES; k++)
+        if (moves[k]->read) moves[k]->read(w, i, n);
+}
+
 static void decide_computed(FuseWork *w, const HloInstruction *i)
 {
     FuseNeeds n = needs_of(w, i->id);
+    bool placed = false;
     if (!n.any) {
         w->roles[i->id] = FUSE_NOTHING; /* dead */
-        return;
-    }
-    FuseUses kernels = kernels_of(w, &n);
-    if (!n.memory && kernels.n > 1 && !is_last(i)) {
-        merge_siblings(w, i, &n);
-        n = needs_of(w, i->id); /* positions that were different may be the same */
-        kernels = kernels_of(w, &n);
-    }
-    if (!n.memory && kernels.n == 1 && goes_into(w, i, &n)) {
-        say(w, i, "in the kernel of %s", fuse_kernel_name(w, n.uses.items[0].kernel));
-        w->roles[i->id] = FUSE_INLINE;
-        fuse_compute(w, i, &n);
         return;
     }
     if (n.memory && (fuse_is_view(i) || is_part_for_calls(w, i, &n))) {
         w->roles[i->id] = FUSE_ALIAS;
         return;
     }
-    const bool reduces = is_last(i) || (i->opcode == HLO_REDUCE && !is_small(w, i));
-    if (!n.memory && kernels.n > 1 && !reduces) {
-        const uint32_t joins = kernel_that_leaves(w, i, &n, false);
-        if (is_of_loop(w, i) || again_is_cheaper(w, i, &kernels, joins != UINT32_MAX)) {
-            w->roles[i->id] = FUSE_INLINE;
-            fuse_compute(w, i, &n);
-            return;
-        }
-    }
-    const bool may = !w->rates->without[FUSE_LEAVE], alone = !may || fuse_is_other(w, i, FUSE_LEAVE);
-    const uint32_t joins = alone ? UINT32_MAX : kernel_that_leaves(w, i, &n, true);
-    if (may && (alone || joins != UINT32_MAX)) fuse_put_point(w, i, FUSE_LEAVE);
-    w->roles[i->id] = FUSE_ROOT;
-    if (joins != UINT32_MAX) {
-        say(w, i, "left in memory by the kernel of %s", fuse_kernel_name(w, joins));
-        leave_in(w, i, joins, &n);
-    } else {
+    for (uint32_t k = 0; k < FUSE_CHOICES && !placed; k++) placed = moves[k]->place && moves[k]->place(w, i, &n);
+    if (!placed) {
         say(w, i, "a kernel of its own%s", n.memory ? ": memory must hold it" : "");
         fuse_new_kernel(w, i);
         fuse_decided(w, i->id);
     }
-    merge_siblings(w, i, &n); /* a library may read it, whose result another one of these needs */
+    if (w->roles[i->id] == FUSE_ROOT) read_from_memory(w, i, &n);
 }
 
 /* Is it a result of a loop that a thread stores step by step? */
@@ -523,7 +559,7 @@ static void decide(FuseWork *w, uint32_t id)
         decide_computed(w, i);
     } else {
         const FuseNeeds n = needs_of(w, id);
-        if (n.uses.n > 1 && i->shape->type != SC_TUPLE) merge_siblings(w, i, &n);
+        if (n.uses.n > 1 && i->shape->type != SC_TUPLE) read_from_memory(w, i, &n);
     }
 }
 
@@ -546,9 +582,11 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
     w.runs = given->runs;
     fuse_find_users(w.arena, w.c, &w.first, &w.users);
     fuse_find_loops(&w);
+    for (uint32_t k = 0; k < FUSE_CHOICES; k++)
+        if (moves[k]->loops && !rates->edges[k].off) moves[k]->loops(&w);
     for (uint32_t id = n; id-- > 0;) decide(&w, id);
-    if (!rates->without[FUSE_BESIDE]) fuse_merge_beside(&w);
-    if (!rates->without[FUSE_SMALL] && w.prices) fuse_merge_small(&w);
+    for (uint32_t k = 0; k < FUSE_CHOICES; k++)
+        if (moves[k]->merge && !rates->edges[k].off) moves[k]->merge(&w);
     FuseGrouping out = {.roles = w.roles, .groups = WBB_NEW_N(a, FuseGroup, w.kernels.n + 1),
                         .mixed = WBB_NEW_N(a, bool, n + 1),
                         .points = WBB_NEW_N(a, FusePoint, w.points.n + 1), .n_points = w.points.n,
@@ -559,4 +597,11 @@ FuseGrouping fuse_group(WbbCx *cx, WbbArena *a, const HloComputation *c, const F
         if (!w.kernels.items[k].into) out.groups[out.n_groups++] = fuse_group_of(&w, a, &w.kernels.items[k]);
     wbb_arena_free(scratch);
     return out;
+}
+
+void fuse_move_calls(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
+                     WbbBuf *explain)
+{
+    for (uint32_t k = 0; k < FUSE_CHOICES; k++)
+        if (moves[k]->calls && !how->rates.edges[k].off) moves[k]->calls(cx, a, c, how, g, explain);
 }

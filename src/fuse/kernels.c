@@ -468,7 +468,7 @@ void fuse_put_point(FuseWork *w, const HloInstruction *i, FuseChoice what)
 
 bool fuse_choose(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes)
 {
-    if (w->rates->without[what]) return false;
+    if (w->rates->edges[what].off) return false;
     fuse_put_point(w, i, what);
     return yes != fuse_is_other(w, i, what);
 }

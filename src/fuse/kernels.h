@@ -98,10 +98,23 @@ bool fuse_is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what);
 const char *fuse_kernel_name(const FuseWork *w, uint32_t kernel); /* that of its first output */
 double fuse_kernel_seconds(FuseWork *w, const FuseKernel *k); /* 0: they are not known */
 
-/* beside.c: makes one of kernels that do not need each other. */
-void fuse_merge_beside(FuseWork *w);
-
-/* small.c: kernels that take little more than a launch become parts of others, by price. */
-void fuse_merge_small(FuseWork *w);
+/* What makes the choices of a row at 'edge', in the order of the rows; NULL: it has none of this kind. The first two
+ * ask fuse_choose, the others are left out with the row. grouping.c has join, into, again and leave, and calls all. */
+typedef struct {
+    /* Before the walk: which loops threads run. */
+    void (*loops)(FuseWork *w);
+    /* Of a value that is computed, which `n` needs: false, and what is needed then, where it has no place yet. */
+    bool (*place)(FuseWork *w, const HloInstruction *i, FuseNeeds *n);
+    /* Of one in memory. */
+    void (*read)(FuseWork *w, const HloInstruction *i, const FuseNeeds *n);
+    /* After the walk: which kernels become one. */
+    void (*merge)(FuseWork *w);
+    /* After the search: what library calls compute. */
+    void (*calls)(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
+                  WbbBuf *explain);
+} FuseMove;
+#define EDGE(move, choice, name) extern const FuseMove fuse_move_##move;
+#include "strategies.def"
+#undef EDGE
 
 #endif

@@ -278,7 +278,7 @@ static bool find_steps(FuseWork *w, const HloInstruction *loop, FuseLoop *found)
 static bool find_mixed(FuseWork *w, const HloInstruction *loop, FuseLoop *found)
 {
     HloCount count;
-    if (!w->rates->loops || !is_simple(loop) || !hlo_counts(loop, &count) || count.trips < 2) return false;
+    if (!is_simple(loop) || !hlo_counts(loop, &count) || count.trips < 2) return false;
     const HloComputation *body = hlo_called(loop, "body");
     for (uint32_t k = 0; k < body->n_instructions; k++) /* nobody knows what it takes */
         if (body->instructions[k]->opcode == HLO_WHILE && hlo_count_of(body->instructions[k]).trips < 0) return false;
@@ -342,17 +342,38 @@ static bool only_elements(const FuseWork *w, const HloInstruction *loop)
     return true;
 }
 
+/* May threads run it for their elements? */
+static bool may_run(const FuseWork *w, const HloInstruction *i)
+{
+    return i->opcode == HLO_WHILE && !w->alone[i->id] && i->operands[0]->n_users <= 1 && i != w->c->root;
+}
+
+static void put_loop(FuseWork *w, const HloInstruction *i, const FuseLoop *found)
+{
+    w->loop[i->id] = w->loop[i->operands[0]->id] = found;
+    for (uint32_t u = w->first[i->id]; u < w->first[i->id + 1]; u++) w->loop[w->users[u]] = found;
+}
+
 void fuse_find_loops(FuseWork *w)
 {
     for (uint32_t k = 0; k < w->c->n_instructions; k++) {
         const HloInstruction *i = w->c->instructions[k];
-        if (i->opcode != HLO_WHILE || w->alone[k] || i->operands[0]->n_users > 1 || i == w->c->root) continue;
+        if (!may_run(w, i)) continue;
         const HloShape *of = results_of(w, i);
         FuseLoop *found = WBB_NEW(w->arena, FuseLoop);
-        if (!(of && find_loop(w, i, of, found)) &&
-            !(only_elements(w, i) && (find_steps(w, i, found) || find_mixed(w, i, found))))
-            continue;
-        w->loop[k] = w->loop[i->operands[0]->id] = found;
-        for (uint32_t u = w->first[k]; u < w->first[k + 1]; u++) w->loop[w->users[u]] = found;
+        if ((of && find_loop(w, i, of, found)) || (only_elements(w, i) && find_steps(w, i, found)))
+            put_loop(w, i, found);
     }
 }
+
+static void find_all_mixed(FuseWork *w)
+{
+    for (uint32_t k = 0; k < w->c->n_instructions; k++) {
+        const HloInstruction *i = w->c->instructions[k];
+        if (!may_run(w, i) || w->loop[k] || !only_elements(w, i)) continue;
+        FuseLoop *found = WBB_NEW(w->arena, FuseLoop);
+        if (find_mixed(w, i, found)) put_loop(w, i, found);
+    }
+}
+
+const FuseMove fuse_move_loop = {.loops = find_all_mixed};

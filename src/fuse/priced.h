@@ -188,6 +188,10 @@ void fuse_check(WbbCx *cx, const FusePlacing *x);
 void fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
                    WbbBuf *explain);
 
+/* grouping.c: lets library calls compute what moves say (FuseMove.calls); as fuse_products. */
+void fuse_move_calls(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
+                     WbbBuf *explain);
+
 /* search.c: the best grouping that is found, and given->other, by which it is made. walk: takes its decisions; others:
  * the choices that are made the other way than the walk would; both may be NULL. */
 FuseGrouping fuse_search(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGiven *given,

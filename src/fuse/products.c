@@ -10,7 +10,7 @@
  *
  *     s = dot(q, k)  ROOT y = multiply(s, scale)     f16[16,2048,2048] of 64 products each: 33 + 61 us, and 61 in one
  */
-#include "fuse/priced.h"
+#include "fuse/kernels.h"
 
 #include <string.h>
 
@@ -414,21 +414,38 @@ static void take_epilogue(Products *p, const HloInstruction *dot, WbbBuf *explai
                  dot->name, e.root->name, now * 1e6, before * 1e6);
 }
 
+/* Has the computation a product? Then its groups are looked at. */
+static bool begin(Products *p, WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g)
+{
+    bool any = false;
+    *p = (Products){.cx = cx, .arena = a, .c = c, .how = how, .g = g};
+    for (uint32_t k = 0; k < c->n_instructions && !any; k++) any = is_dot(p, c->instructions[k]);
+    if (!any) return false;
+    p->group = WBB_NEW_N(a, uint32_t, c->n_instructions + 1);
+    p->in = WBB_NEW_N(a, uint32_t, c->n_instructions + 1);
+    p->seen = WBB_NEW_N(a, uint32_t, c->n_instructions + 1);
+    fuse_find_users(a, c, &p->first, &p->users);
+    return true;
+}
+
 void fuse_products(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
                    WbbBuf *explain)
 {
-    Products p = {.cx = cx, .arena = a, .c = c, .how = how, .g = g,
-                  .group = WBB_NEW_N(a, uint32_t, c->n_instructions + 1),
-                  .in = WBB_NEW_N(a, uint32_t, c->n_instructions + 1),
-                  .seen = WBB_NEW_N(a, uint32_t, c->n_instructions + 1)};
-    bool any = false;
-    for (uint32_t k = 0; k < c->n_instructions && !any; k++) any = is_dot(&p, c->instructions[k]);
-    if (!any) return;
-    fuse_find_users(a, c, &p.first, &p.users);
-    for (uint32_t k = 0; k < c->n_instructions && how->multiplies; k++)
+    Products p;
+    if (!how->multiplies || !begin(&p, cx, a, c, how, g)) return;
+    for (uint32_t k = 0; k < c->n_instructions; k++)
         if (is_call(&p, c->instructions[k])) take_two(&p, c->instructions[k], explain);
-    for (uint32_t k = 0; k < c->n_instructions && how->multiplies; k++)
+    for (uint32_t k = 0; k < c->n_instructions; k++)
         if (is_call(&p, c->instructions[k])) take(&p, c->instructions[k], explain);
-    for (uint32_t k = 0; k < c->n_instructions && how->epilogues; k++)
+}
+
+static void take_epilogues(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how, FuseGrouping *g,
+                           WbbBuf *explain)
+{
+    Products p;
+    if (!begin(&p, cx, a, c, how, g)) return;
+    for (uint32_t k = 0; k < c->n_instructions; k++)
         if (is_dot(&p, c->instructions[k])) take_epilogue(&p, c->instructions[k], explain);
 }
+
+const FuseMove fuse_move_epilogue = {.calls = take_epilogues};

@@ -208,10 +208,9 @@ static WbbEntry *of_text(Search *s, const FuseGroup *g)
 static void put_others(const Search *s, const FuseGrouping *g, WbbBuf *b)
 {
     for (uint32_t k = 0; k < g->n_points; k++)
-        for (uint32_t e = 0; e < FUSE_CHOICES; e++)
-            if (fuse_edges[e].choice == g->points[k].what && s->given->other[at_of(&g->points[k])])
-                wbb_putf(b, "  %s, %s: the other way takes less time\n", s->c->instructions[g->points[k].id]->name,
-                         fuse_edges[e].name);
+        if (s->given->other[at_of(&g->points[k])])
+            wbb_putf(b, "  %s, %s: the other way takes less time\n", s->c->instructions[g->points[k].id]->name,
+                     fuse_choice_name[g->points[k].what]);
 }
 
 /* What all kernels take; 0: that is not known. */

@@ -145,7 +145,7 @@ static bool may_become_one(FuseWork *w, uint32_t x, uint32_t y)
 static bool merge(Small *s, uint32_t x, uint32_t y)
 {
     FuseWork *w = s->w;
-    const double of_x = seconds(s, x), of_y = seconds(s, y), least = (of_x + of_y) * w->rates->small_save;
+    const double of_x = seconds(s, x), of_y = seconds(s, y), least = (of_x + of_y) * w->rates->edges[FUSE_SMALL].save;
     if (of_x <= 0 || of_y <= least || !may_become_one(w, x, y)) return false; /* all of y is too little to save */
     const FuseKernel all = both(w, &w->kernels.items[x], &w->kernels.items[y]);
     const double one = fuse_kernel_seconds(w, &all);
@@ -164,8 +164,9 @@ static bool merge(Small *s, uint32_t x, uint32_t y)
     return true;
 }
 
-void fuse_merge_small(FuseWork *w)
+static void merge_small(FuseWork *w)
 {
+    if (!w->prices) return;
     Small s = {.w = w, .seconds = WBB_NEW_N(w->arena, double, w->kernels.n + 1),
                .marked = WBB_NEW_N(w->arena, uint32_t, w->c->n_instructions + 1)};
     const double small = w->rates->small * w->rates->launch;
@@ -182,3 +183,5 @@ void fuse_merge_small(FuseWork *w)
         }
     }
 }
+
+const FuseMove fuse_move_small = {.merge = merge_small};

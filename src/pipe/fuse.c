@@ -6,6 +6,7 @@
  */
 #include "graph/graph.h"
 #include "pipe/pipe.h"
+#include "plan/strategies.h"
 #include "plan/work.h"
 #include "price/time.h"
 
@@ -43,12 +44,8 @@ static FuseRates rates_of(const TgTarget *t)
                        .tie = tuned(t, "fuse.tie") / 100,
                        .save = tuned(t, "fuse.save") / 100,
                        .beside = tuned(t, "fuse.beside"),
-                       .beside_save = (double)tg_strategy(t, "edge.beside")->save / 100,
                        .small = tuned(t, "fuse.small"),
                        .partners = (uint32_t)tuned(t, "fuse.partners"),
-                       .small_save = (double)tg_strategy(t, "edge.small")->save / 100,
-                       .loops = !tg_strategy(t, "edge.loop")->off,
-                       .loop_save = (double)tg_strategy(t, "edge.loop")->save / 100,
                        .worth = tuned(t, "fuse.worth") / 100,
                        .tries = (uint32_t)tuned(t, "fuse.tries"),
                        .sms = t->sms,
@@ -65,8 +62,10 @@ static FuseRates rates_of(const TgTarget *t)
                        .walk = (uint32_t)tuned(t, "fuse.walk"),
                        .vector = tuned(t, "fuse.vector"),
                        .products = tuned(t, "fuse.products")};
-    for (uint32_t k = 0; k < FUSE_CHOICES; k++)
-        r.without[fuse_edges[k].choice] = tg_strategy(t, fuse_edges[k].name)->off;
+    for (uint32_t k = 0; k < FUSE_CHOICES; k++) {
+        const TgStrategy *row = tg_strategy(t, fuse_choice_name[k]);
+        r.edges[k].off = row->off, r.edges[k].save = (double)row->save / 100;
+    }
     return r;
 }
 
@@ -290,7 +289,6 @@ PipeFuse *pipe_fuse(WbbCx *cx, WbbArena *a, const TgTarget *t, const char *const
     f->how = (FuseHow){.mode = FUSE_PRICED, .rates = rates_of(t), .compiles = compiles, .across = across, .arg = f,
                        .choices = choices,
                        .seconds = tuned(t, "fuse.save") < 100 ? seconds : NULL,
-                       .library = library, .multiplies = !tg_strategy(t, "matrices")->off,
-                       .epilogues = !tg_strategy(t, "edge.epilogue")->off};
+                       .library = library, .multiplies = !plan_row(t, matrices)->off};
     return f;
 }

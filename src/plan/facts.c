@@ -76,3 +76,9 @@ const HloInstruction **plan_begin_kernels(PlanTry *x, Plan *p)
     memcpy(p->buffers, x->placed, n * sizeof *p->buffers);
     return x->updates;
 }
+
+#define STRATEGY(function, name) name,
+const char *const plan_row_name[PLAN_ROWS] = {
+#include "strategies.def"
+};
+#undef STRATEGY

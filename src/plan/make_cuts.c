@@ -283,7 +283,7 @@ bool plan_make_across(PlanTry *x, Plan *p)
     const HloComputation *body = p->fusion->body;
     const HloInstruction **found = found_for(x);
     const uint32_t n = may_cut(x) ? plan_across(p, found) : 0;
-    const TgStrategy *sums = tg_strategy(x->t, "sums");
+    const TgStrategy *sums = plan_row(x->t, sums);
     if (!n) return plan_not(x, "it has no sums of parts of columns");
     if (sums->off) return plan_not(x, "sums is left out, which makes its first part");
     bool *needs = WBB_NEW_N(x->a, bool, body->n_instructions + 1), *direct = WBB_NEW_N(x->a, bool, p->n_outputs + 1);

@@ -14,7 +14,7 @@
 /* A kernel with a tile in place of one of the loops beside threads that share, where that takes less. */
 static void exchange_rest(PlanTry *x, const Plan *p, PlanKernel *k)
 {
-    const TgStrategy *row = tg_strategy(x->t, "exchange");
+    const TgStrategy *row = plan_row(x->t, exchange);
     PlanKernel tile = *k;
     tile.ranges = WBB_NEW_N(x->a, PlanRange, k->n_ranges + 1);
     for (uint32_t n = 0; n < k->n_ranges; n++) tile.ranges[n] = k->ranges[n];

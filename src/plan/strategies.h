@@ -97,4 +97,14 @@ void plan_find_buffers(WbbArena *a, Plan *p);
 #include "strategies.def"
 #undef STRATEGY
 
+/* The row of plan_make_NAME, by NAME: one that is no row's does not compile. */
+#define plan_row(t, function) tg_strategy(t, plan_row_name[PLAN_ROW_##function])
+#define STRATEGY(function, name) PLAN_ROW_##function,
+enum {
+#include "strategies.def"
+    PLAN_ROWS
+};
+#undef STRATEGY
+extern const char *const plan_row_name[PLAN_ROWS]; /* facts.c */
+
 #endif
