@@ -133,10 +133,25 @@ static FuseKernel both(FuseWork *w, const FuseKernel *x, const FuseKernel *y)
     return all;
 }
 
+static bool has_scan(const FuseWork *w, const FuseKernel *k)
+{
+    bool scans = false;
+    HloScan scan;
+    for (uint32_t m = 0; m < k->members.n; m++) scans = scans || hlo_is_scan(item(w, &k->members, m), &scan);
+    return scans;
+}
+
+/* Threads that share a reduction do not share a scan: each would take all terms of each prefix by itself. */
+static bool scans_in_reduction(const FuseWork *w, const FuseKernel *a, const FuseKernel *b)
+{
+    return (a->hero && has_scan(w, b)) || (b->hero && has_scan(w, a));
+}
+
 static bool may_become_one(FuseWork *w, uint32_t x, uint32_t y)
 {
     const FuseKernel *a = &w->kernels.items[x], *b = &w->kernels.items[y];
     if (a->roots.n + b->roots.n > w->rates->roots || a->members.n + b->members.n > w->rates->members) return false;
+    if (scans_in_reduction(w, a, b)) return false;
     if (reads_updated(w, a, b) || reads_updated(w, b, a) || loops_over(w, a, b) || loops_over(w, b, a)) return false;
     return !fuse_waits_through(w, x, y) && !fuse_waits_through(w, y, x);
 }
