@@ -67,7 +67,7 @@ static bool find(const Counting *c, const HloInstruction *i, uint32_t depth, Hlo
         const WbbI128 sign = i->opcode == HLO_ADD ? 1 : -1;
         if (!find(c, i->operands[0], depth + 1, &x) || !find(c, i->operands[1], depth + 1, &y)) return false;
         *out = (HloLine){x.first + sign * y.first, x.step + sign * y.step};
-    } else if (i->opcode == HLO_CONVERT || i->opcode == HLO_COPY || i->opcode == HLO_RESHAPE) {
+    } else if (i->opcode == HLO_CONVERT || hlo_is_move(i->opcode)) { /* of one element */
         if (!find(c, i->operands[0], depth + 1, out)) return false;
     } else if (i->opcode != HLO_SELECT || !selected(c, i, depth, out)) {
         return false;

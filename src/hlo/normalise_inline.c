@@ -134,9 +134,7 @@ const HloModule *hlo_pass_nested(WbbCx *cx, WbbArena *a, const HloModule *m)
 /* On a scalar the operation returns its operand. */
 static bool is_scalar_identity(const HloInstruction *i)
 {
-    const bool moves = i->opcode == HLO_BROADCAST || i->opcode == HLO_RESHAPE || i->opcode == HLO_BITCAST ||
-                       i->opcode == HLO_TRANSPOSE || i->opcode == HLO_COPY;
-    return moves && i->n_operands == 1 && i->operands[0]->shape->type == i->shape->type;
+    return hlo_is_move(i->opcode) && i->n_operands == 1 && i->operands[0]->shape->type == i->shape->type;
 }
 
 /* The body is on scalars only, and elementwise: it means the same on arrays. */
