@@ -1,5 +1,5 @@
-"""Writes the generated part of src/hlo: `gen_hlo.py OUTDIR` makes hlo_ops.h and hlo_ops.c there, of hlo_ops.py and hlo_defined.py, and hlo_limits.h, of
-patterns/limits.py.
+"""Writes the generated part of src/hlo: `gen_hlo.py OUTDIR` makes hlo_ops.h and hlo_ops.c there, of hlo_ops.py, hlo_defined.py and
+patterns/powers.py, and hlo_limits.h, of patterns/limits.py.
 Operations are sorted by text (as bytes), so that a text is found by binary search. The output is the same byte for byte for the same input.
 """
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gen import hlo_defined, hlo_ops, hlo_reads, limits
+from gen import hlo_defined, hlo_ops, hlo_powers, hlo_reads, limits
 
 FROM = "/* Made by gen/gen_hlo.py from gen/hlo_ops.py. */\n"
 OPS = sorted(hlo_ops.OPS, key=lambda o: o.text)
@@ -54,7 +54,7 @@ def main() -> int:
     out = Path(sys.argv[1])
     (out / "hlo_ops.h").write_text(header(), encoding="utf-8")
     (out / "hlo_limits.h").write_text(limits.header(limits.rows()), encoding="utf-8")
-    (out / "hlo_ops.c").write_text(table() + definitions(), encoding="utf-8")
+    (out / "hlo_ops.c").write_text(table() + definitions() + hlo_powers.table(), encoding="utf-8")
     return 0
 
 

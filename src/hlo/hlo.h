@@ -41,6 +41,13 @@ typedef struct {
     const char *text;
 } HloDefined;
 extern const HloDefined hlo_defined[]; /* text NULL after the last */
+/* The costly operation that a power with a constant exponent is; OP_NONE: products are enough. */
+typedef struct {
+    double exponent;
+    ScType type;
+    ScOp op;
+} HloPower;
+extern const HloPower hlo_powers[]; /* SC_NONE after the last */
 
 typedef struct HloShape HloShape;
 struct HloShape {
@@ -249,10 +256,9 @@ bool hlo_is_operation(const HloComputation *c);
 ScOp hlo_combiner(const HloComputation *c);
 bool hlo_is_place(const HloInstruction *i, int64_t d); /* is an element its position in dimension d? */
 bool hlo_is_number(const HloInstruction *i, double value); /* is it a constant of f32 of that value? */
-/* The operation whose price an instruction has: rules make products, a quotient or a root of powers with some constant
- * exponents (patterns/powers.py). */
-HloOpcode hlo_priced_as(const HloInstruction *i);
-ScOp hlo_function(const HloInstruction *i); /* a quotient, a root, a sine, ..: `costly` in gen/ops.py; else OP_NONE */
+/* A quotient, a root, a sine, ..: `costly` in gen/ops.py; of a power with a constant exponent what its rule leaves;
+ * else OP_NONE. */
+ScOp hlo_function(const HloInstruction *i);
 /* Is each element one of operand 0's as it is, somewhere else? No instruction makes it: indices and names change. */
 bool hlo_is_move(HloOpcode op);
 /* Is it a move that has each element of its operand once? */

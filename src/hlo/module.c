@@ -190,24 +190,24 @@ const HloInstruction *hlo_source(const HloInstruction *i)
     return i;
 }
 
-HloOpcode hlo_priced_as(const HloInstruction *i)
+/* The row of a power's exponent, a constant, at its type: lowerings of narrower floats compute in f32. NULL: none. */
+static const HloPower *power_of(const HloInstruction *i)
 {
-    static const struct { double exponent; HloOpcode op; } powers[] = {
-        {1, HLO_MULTIPLY}, {2, HLO_MULTIPLY}, {3, HLO_MULTIPLY}, {4, HLO_MULTIPLY}, {-1, HLO_DIVIDE}, {0.5, HLO_SQRT},
-        {1.5, HLO_SQRT}, {-0.5, HLO_RSQRT}};
-    if (i->opcode != HLO_POWER) return i->opcode;
+    if (i->opcode != HLO_POWER) return NULL;
     const HloInstruction *x = hlo_source(i->operands[1]);
-    const bool is_one = x->opcode == HLO_CONSTANT && x->literal && hlo_elements(x->shape) == 1;
-    if (!is_one || !sc_is_float(x->shape->type)) return i->opcode;
-    const double exponent = sc_to_f64(x->shape->type, hlo_literal_bits(x, 0));
-    for (size_t k = 0; k < WBB_LEN(powers); k++)
-        if (exponent == powers[k].exponent) return powers[k].op;
-    return i->opcode;
+    const ScType t = x->shape->type;
+    if (x->opcode != HLO_CONSTANT || !x->literal || hlo_elements(x->shape) != 1 || !sc_is_float(t)) return NULL;
+    const double exponent = sc_to_f64(t, hlo_literal_bits(x, 0));
+    for (uint32_t narrow = 0; narrow < 2; narrow++)
+        for (const HloPower *p = hlo_powers; p->type != SC_NONE; p++)
+            if (p->exponent == exponent && p->type == (narrow && sc_type_info[t].bits < 32 ? SC_F32 : t)) return p;
+    return NULL;
 }
 
 ScOp hlo_function(const HloInstruction *i)
 {
-    const ScOp op = hlo_scalar(hlo_priced_as(i));
+    const HloPower *power = power_of(i);
+    const ScOp op = power ? power->op : hlo_scalar(i->opcode);
     return sc_op_info[op].costly ? op : OP_NONE;
 }
 

@@ -1,4 +1,4 @@
-/* hlo_terms: how many terms an element folds, and which part of an operand it needs. */
+/* hlo_terms: how many terms an element folds, which part of an operand it needs, and what a power costs. */
 #include "hlo/hlo.h"
 
 #include "unit.h"
@@ -64,8 +64,31 @@ static void test_terms(void **state)
     succeed_alone(read, NULL);
 }
 
+/* Powers with the exponents of patterns/powers.py cost what their rules leave, at each type. */
+static void read_powers(WbbCx *cx, void *arg)
+{
+    static const struct { const char *type; double exponent; ScOp op; } powers[] = {
+        {"f32", 2, OP_NONE}, {"f32", 1.5, OP_SQRT}, {"f32", -0.5, OP_RSQRT}, {"f64", -0.5, OP_SQRT},
+        {"f64", -2, OP_DIV}, {"f32", -2, OP_POW},   {"f32", 2.5, OP_POW},    {"bf16", 3, OP_NONE},
+        {"bf16", 0.5, OP_SQRT}, {"f64", 1, OP_NONE}};
+    (void)arg;
+    for (size_t k = 0; k < WBB_LEN(powers); k++) {
+        const char *t = powers[k].type;
+        const char *of = wbb_format(cx->arena, "x = %s[8] parameter(0) e = %s[] constant(%g) y = %s[8] broadcast(e), "
+                                    "dimensions={} ROOT p = %s[8] power(x, y)", t, t, powers[k].exponent, t, t);
+        const HloModule *m = hlo_parse(cx, cx->arena, "t.hlo", of, strlen(of));
+        assert_int_equal(hlo_function(m->entry->root), powers[k].op);
+    }
+}
+
+static void test_powers(void **state)
+{
+    (void)state;
+    succeed_alone(read_powers, NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_terms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_terms), cmocka_unit_test(test_powers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
