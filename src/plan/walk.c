@@ -368,7 +368,44 @@ static int64_t below(const HloShape *s, int64_t dimension)
     return n;
 }
 
-/* An operand at an index that values from memory and loops of the operation itself decide, too: as if these were 0. */
+/* Term `number` of a fold along a dimension of `size` terms. */
+static IrRef term_of(PlanWalk *w, uint32_t number, int64_t size)
+{
+    for (uint32_t k = 0; k < w->terms.n; k++)
+        if (w->terms.items[k].number == number && w->terms.items[k].size == size) return w->terms.items[k].node;
+    const IrRef node = ix_map_var(w->rw, w->a, w->map, IX_RANGE, ix_map_name(w->a, w->map, IX_RANGE), 0,
+                                  WBB_MAX(size, 1) - 1);
+    WBB_PUSH(w->a, &w->terms, ((PlanTerm){number, size, node}));
+    int64_t *point = WBB_NEW_N(w->a, int64_t, w->n_space + w->terms.n + 1u);
+    memcpy(point, w->point, (w->n_space + w->terms.n) * sizeof *point);
+    w->point = point;
+    return node;
+}
+
+/* Does the term of a fold decide an index? */
+static bool has_term(const PlanWalk *w, IrRef node)
+{
+    const IrGraph *g = rw_graph(w->rw);
+    for (uint32_t k = 0; k < w->terms.n; k++)
+        if (w->terms.items[k].node == node) return true;
+    for (uint32_t k = 0, n = ir_arity(g, node); k < n; k++)
+        if (has_term(w, ir_operand(g, node, k))) return true;
+    return false;
+}
+
+/* Of the terms of a fold that has them, those that take operand k of a pad or a concatenate. */
+static double share_of_terms(const PlanWalk *w, const PlanNeed *x, uint32_t k)
+{
+    const HloInstruction *i = x->value.i;
+    bool any = false;
+    if (!hlo_joins(i->opcode) || (k && i->opcode == HLO_PAD)) return 1;
+    for (uint32_t d = 0; d < i->shape->rank; d++)
+        if (i->shape->dims[d] != i->operands[k]->shape->dims[d])
+            any = any || (is_small(w, x->index[d]) && has_term(w, x->index[d]));
+    return any ? hlo_operand_share(i, k) : 1;
+}
+
+/* An operand at an index that values from memory decide, too: as if these were 0. */
 static void need_access(PlanWalk *w, uint32_t user, uint32_t k)
 {
     const PlanNeed x = w->needs.items[user];
@@ -382,9 +419,10 @@ static void need_access(PlanWalk *w, uint32_t user, uint32_t k)
     if (parted >= 0) by.share = share_of(w, &x, k, parted);
     IrRef *ranges = WBB_NEW_N(w->a, IrRef, needs.n_ranges + 1u), *starts = WBB_NEW_N(w->a, IrRef, needs.n_starts + 1u);
     for (uint32_t r = 0; r < needs.n_ranges; r++) {
-        ranges[r] = ir_index(rw_graph(w->rw), 0);
+        ranges[r] = term_of(w, r, needs.sizes[r]);
         by.times *= (double)needs.sizes[r];
     }
+    by.times *= share_of_terms(w, &x, k);
     const HloShape *sliced = i->operands[0]->shape;
     for (uint32_t s = 0; s < needs.n_starts; s++) {
         const HloShape *from = i->operands[needs.starts[s].operand]->shape;

@@ -31,6 +31,14 @@ typedef struct {
     bool mapped; /* at an index that is a function of the user's alone */
 } PlanEdge;
 
+/* Which term of a fold: a variable of the map, whose place is 0 where its value counts. Folds of as many terms share
+ * it, so that what they need alike is one need. */
+typedef struct {
+    uint32_t number; /* of the dimension among those of its fold */
+    int64_t size;
+    IrRef node;
+} PlanTerm;
+
 /* Where a load is in its array. */
 enum { PLAN_PLACES = 5, PLAN_MAX_ALIGN = 64 };
 typedef struct {
@@ -68,6 +76,7 @@ typedef struct {
     bool results;    /* what is visited is computed for results alone, by the threads that store them */
     bool *called;    /* by id: a loop or branches whose computations are counted, for all of its results */
     IrRef *vars;     /* [n_space] the positions */
+    struct { PlanTerm *items; uint32_t n, capacity; } terms; /* no two of the same number and size */
     WbbMap along_of; /* by node of an index: a bit for each dimension that it depends on, and one above */
     struct { LaySlots *items; uint32_t n, capacity; } along; /* no two of the same dimensions */
     LaySlots of_results; /* for each element of the space */
