@@ -1,6 +1,6 @@
 """`strategy(..)`: its words, and what is wrong with a row. A name is that of the function that makes such a plan, with dots as underscores: plan_make_NAME
 of src/plan for a row at 'fusion' or 'text'; 'edge.NAME' is that of a move, fuse_move_NAME of src/fuse, and of its choice. `definitions` lists these for C,
-which declares and calls them by it; src/pipe/better_apart.c asks for those at 'module'. The order of the rows is the order of trying.
+which declares and calls them by it, and those at 'module', which src/pipe/better_apart.c has. The order of the rows is the order of trying.
 
     fault([strategy("sort", because=" ")])      ("patterns/strategies.py", 7), "strategy('sort', ..): because= is empty; .."
 """
@@ -86,7 +86,8 @@ def definitions(rows: Iterable[Strategy]) -> str:
     """strategies.def: what C has for each row, each once; an includer defines the macros of those that it wants."""
     made = {r.name: r for r in rows}
     moves = {r.name: r.name[len("edge."):].replace(".", "_") for r in made.values() if r.at == "edge"}
-    lists = {"STRATEGY": [f'STRATEGY({r.name.replace(".", "_")}, "{r.name}")' for r in made.values() if r.at in ("fusion", "text")],
+    named = lambda macro, *at: [f'{macro}({r.name.replace(".", "_")}, "{r.name}")' for r in made.values() if r.at in at]
+    lists = {"STRATEGY": named("STRATEGY", "fusion", "text"), "MODULE": named("MODULE", "module"),
              "EDGE": [f'EDGE({move}, {move.upper()}, "{name}")' for name, move in moves.items()]}
     return ("/* Generated from patterns/strategies.py: a C function for each row, a move and a choice for one of an edge. */\n" +
             "".join(f"#ifdef {macro}\n" + "".join(f"{line}\n" for line in lines) + "#endif\n" for macro, lines in lists.items()))

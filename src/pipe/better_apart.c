@@ -16,6 +16,11 @@ typedef struct {
     const PipeOptions *o;
     const char *file, *text;
     size_t n;
+    WbbCx *cx;
+    WbbArena *arena;
+    PipeResult one;  /* the plan of one kernel */
+    bool made;       /* the next ones are known */
+    double work, us; /* what a thread evaluates one after the other, and how long that takes; 0: not known */
     const char *why; /* NULL: it is not */
 } Question;
 
@@ -68,34 +73,66 @@ static bool is_given(WbbCx *cx, WbbArena *a, const Question *q)
     return false;
 }
 
+/* What a thread takes that evaluates operations one after the other. Functions that call functions are known when the
+ * kernel is made. */
+static void make(Question *q)
+{
+    const TgTarget *t = q->one.target;
+    const HloComputation *body = q->one.plan.fusion->body;
+    const double wait_us = 1e6 * pipe_fuse(q->cx, q->arena, t, NULL, 0)->how.rates.wait;
+    const bool few = body->n_instructions < tg_tuned(t, "apart.few");
+    if (q->made) return;
+    q->made = true;
+    if (few && gr_operations(q->cx, q->arena, body) * wait_us <= plan_least_us(t)) return;
+    PipeOptions o = *q->o;
+    PipeResult r;
+    o.stage = PIPE_AT_IR;
+    pipe_compile(q->cx, q->arena, &o, q->file, q->text, q->n, &r);
+    q->work = r.work, q->us = r.work * wait_us;
+}
+
+/* --- rows at 'module' of patterns/strategies.py: why it is better several kernels, or NULL ------------------------ */
+static const char *row_again(Question *q, const TgStrategy *row)
+{
+    const TgTarget *t = q->one.target;
+    (void)row;
+    if (!plan_better_apart(q->arena, &q->one.plan, t)) {
+        make(q);
+        if (q->work <= (double)tg_tuned(t, "work.apart")) return NULL;
+    }
+    return "launches of their own compute once what one kernel would compute again and again";
+}
+
+static const char *row_apart(Question *q, const TgStrategy *row)
+{
+    const TgTarget *t = q->one.target;
+    const Plan *p = &q->one.plan;
+    if (!tg_find_rate(t, "clock") || !has_price(p->fusion->body, plan_has_product(p))) return NULL;
+    make(q);
+    const double us = cut_us(q->cx, q->arena, q, t), most = WBB_MAX(plan_us(q->arena, p, t), q->us);
+    if (us <= 0 || us >= plan_to_beat(row, NULL, most)) return NULL;
+    return "several kernels take less time than the one that could compute it";
+}
+
+static const struct {
+    const char *name;
+    const char *(*why)(Question *q, const TgStrategy *row);
+} rows[] = {
+#define MODULE(function, name) {name, row_##function},
+#include "strategies.def"
+#undef MODULE
+};
+
 static void ask(WbbCx *cx, void *arg)
 {
-    static const char again[] = "launches of their own compute once what one kernel would compute again and again";
     Question *q = arg;
-    WbbArena *a = wbb_arena_new(cx);
-    PipeOptions o = *q->o;
-    PipeResult r, made;
-    if (is_given(cx, a, q)) return;
-    pipe_compile(cx, a, &o, q->file, q->text, q->n, &r);
-    const TgStrategy *apart = tg_strategy(r.target, "apart");
-    const bool asks = !tg_strategy(r.target, "again")->off;
-    if (asks && plan_better_apart(a, &r.plan, r.target)) q->why = again;
-    /* what a thread takes that evaluates operations one after the other */
-    const HloComputation *body = r.plan.fusion->body;
-    const double wait_us = 1e6 * pipe_fuse(cx, a, r.target, NULL, 0)->how.rates.wait;
-    const bool few = body->n_instructions < tg_tuned(r.target, "apart.few");
-    double chain_us = 0;
-    if (!q->why && (!few || gr_operations(cx, a, body) * wait_us > plan_least_us(r.target))) {
-        o.stage = PIPE_AT_IR; /* functions that call functions are known when the kernel is made */
-        pipe_compile(cx, a, &o, q->file, q->text, q->n, &made);
-        chain_us = made.work * wait_us;
-        if (asks && made.work > (double)tg_tuned(r.target, "work.apart")) q->why = again;
+    q->cx = cx, q->arena = wbb_arena_new(cx);
+    if (is_given(cx, q->arena, q)) return;
+    pipe_compile(cx, q->arena, q->o, q->file, q->text, q->n, &q->one);
+    for (size_t k = 0; k < WBB_LEN(rows) && !q->why; k++) {
+        const TgStrategy *row = tg_strategy(q->one.target, rows[k].name);
+        if (!row->off) q->why = rows[k].why(q, row);
     }
-    if (q->why || !tg_find_rate(r.target, "clock") || !has_price(r.plan.fusion->body, plan_has_product(&r.plan)))
-        return;
-    const double us = apart->off ? 0 : cut_us(cx, a, q, r.target);
-    if (us > 0 && us < plan_to_beat(apart, NULL, WBB_MAX(plan_us(a, &r.plan, r.target), chain_us)))
-        q->why = "several kernels take less time than the one that could compute it";
 }
 
 const char *pipe_better_apart(WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n)
