@@ -152,6 +152,9 @@ static void one_bundle(WbbCx *cx, WbbArena *a, const CompileFile *f, PipeOptions
     if (o->explain) wbb_put(f->out, m.explain);
 }
 
+/* --emit plan: of a module that becomes a program, the plan of that. */
+static bool prints_plan(const CompileOptions *o) { return o->emit && !strcmp(o->emit, pipe_stage_name[PIPE_AT_PLAN]); }
+
 static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileFile *f)
 {
     const CompileOptions *o = f->o;
@@ -161,8 +164,9 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileFile *f)
     PipeOptions p = pipe_options(cx, a, o);
     p.cache = f->tools->cache;
     p.store = f->tools->store;
-    p.check_thread_map = o->bijection;
-    p.assemble = o->output != NULL || o->json;
+    p.makes = f->module && prints_plan(o);
+    p.check_thread_map = o->bijection && !p.makes;
+    p.assemble = (o->output != NULL || o->json) && !p.makes;
     if (p.stage == PIPE_AT_PTX && !o->json && !o->trace && !o->time && !o->print_after && !o->bijection) {
         one_bundle(cx, a, f, &p, text, n);
         return WBB_OK;
@@ -174,6 +178,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileFile *f)
     PipeResult r;
     WbbBuf *b = f->out;
     pipe_compile(cx, a, &p, file, text, n, &r);
+    if (p.makes) r.bundle = NULL, r.printed = ""; /* the plan is what is asked for */
     if (output && r.bundle) write_bundle(cx, r.bundle, output);
     if (p.stage == PIPE_AT_CUBIN && !r.cubin.bytes)
         wbb_fail(cx, (WbbLoc){.file = file}, "--emit cubin: %s", r.cubin.missing);
@@ -200,23 +205,6 @@ static void guarded_file(WbbCx *cx, void *arg)
     f->status = one_file(cx, a, f);
     wbb_arena_free(a);
 }
-
-/* Of a module: whether a kernel can follow its plan shows where it is compiled. */
-static void guarded_trial(WbbCx *cx, void *arg)
-{
-    const CompileFile *f = arg;
-    WbbArena *a = wbb_arena_new(cx);
-    size_t n;
-    const char *text = main_read_hlo(cx, a, f->file, f->o->assume, &n);
-    PipeOptions p = pipe_options(cx, a, f->o);
-    p.stage = PIPE_AT_PTX;
-    PipeResult r;
-    pipe_compile(cx, a, &p, f->file, text, n, &r);
-    wbb_arena_free(a);
-}
-
-/* --emit plan: of a module that becomes a program, the plan of that. */
-static bool prints_plan(const CompileOptions *o) { return o->emit && !strcmp(o->emit, pipe_stage_name[PIPE_AT_PLAN]); }
 
 /* Does an option ask for what one kernel alone has? */
 static bool asks_for_kernel(const CompileOptions *o) { return (o->emit && !prints_plan(o)) || o->json; }
@@ -373,8 +361,8 @@ WbbStatus main_compile_file(WbbCx *cx, CompileFile *f)
         wbb_forget_since(cx, before);
     }
     if (!program) {
-        s = prints_plan(f->o) && kind != PROG_SINGLE ? wbb_guard(cx, guarded_trial, f) : WBB_OK;
-        if (s == WBB_OK) s = wbb_guard(cx, guarded_file, f);
+        f->module = kind != PROG_SINGLE;
+        s = wbb_guard(cx, guarded_file, f);
         program = s == WBB_DECLINED && kind != PROG_SINGLE && !f->o->plan; /* a plan of a kernel asks for one */
         if (program) {
             wbb_forget_since(cx, before); /* why it is no kernel */

@@ -23,6 +23,7 @@ typedef struct {
     const char *file, *output; /* output: where the bundle is written; NULL: nowhere */
     const CompileTools *tools;
     WbbBuf *out; /* what goes to stdout */
+    bool module; /* of several operations: a program, if no single kernel computes it */
     WbbStatus status;
 } CompileFile;
 

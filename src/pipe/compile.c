@@ -438,7 +438,7 @@ static bool front(Compile *c)
     r->plan = planned.plan, r->fusion = *r->plan.fusion, r->normal = r->fusion.body->module;
     r->texts = planned.tried, r->n_texts = planned.n_tried;
     lap(c, PIPE_PLAN);
-    return stage == PIPE_AT_PLAN;
+    return stage == PIPE_AT_PLAN && !c->o->makes;
 }
 
 /* Whether a line of PTX says nothing. */

@@ -65,6 +65,7 @@ typedef struct {
     bool assemble;           /* make a cubin, if ptxas is found */
     struct LlCache *cache;   /* of llvm/, shared by several compiles; NULL: none */
     WbbStore *store;         /* of what pipe_make makes, and of machine code; NULL: none */
+    bool makes;              /* PIPE_AT_PLAN: makes the kernels, too: whether they can follow the plan shows there */
     bool rules_only;         /* stop before LLVM: only `kernel` and `rw` are needed */
     bool check_thread_map;   /* enumerate the stores of all threads: fill thread_map_fault and stored_elements */
     RwWatch watch;           /* called for every firing; NULL: none */
