@@ -96,16 +96,15 @@ KERNELS: Dict[str, Tuple[str, str]] = {          # text, and layout
 EQUAL: Dict[Tuple[str, str, str], str] = {
     **{("*", "constant", f"shfl.sync.bfly.b32 %r, %r, {n}, 31, -1 -> shfl.sync.bfly.b32 %r, %r, {n + 1}, 31, -1"):
        "lanes that differ in the lowest bit have the same sum by then" for n in (2, 4, 8, 16)},
-    ("pixels", "*", "min.s32 %r, %r, 25 -> *"): "what a thread gets beyond the end it does not store",
-    ("bytes", "*", "min.s32 %r, %r, 24 -> *"): "behind the branch no row is beyond 24",
+    ("pixels", "constant", "shl.b32 %r, %r, 1 -> shl.b32 %r, %r, 2"): "of 0 or 1; the larger one is cut to 2 next",
+    ("pixels", "mask", "setp.le.s32 %p, %r, 127 -> setp.le.s32 %p, %r, 126"): "of the threads of a half from 116 on none is here",
     **{(kernel, kind, what): "all lanes of a warp have its sum, so that any of them may store it"
-       for kernel, first, second in (("warps", 2, 4), ("loops", 4, 8), ("clusters", 2, 6))
-       for kind, what in (("mask", "setp.ne.b32 %p, %r, 0 -> *"), ("comparison", "setp.ne.b32 %p, %r, 0 -> *"),
-                          ("predicate", f"@%p bra $L__BB0_{first} -> *"), ("predicate", f"@%p bra $L__BB0_{second} -> *"))},
+       for kernel, first, second in (("warps", 1, 2), ("loops", 2, 4), ("clusters", 1, 3))
+       for kind, what in (("mask", "setp.eq.b32 %p, %r, 0 -> *"), ("comparison", "setp.eq.b32 %p, %r, 0 -> *"),
+                          ("predicate", f"@!%p bra $L__BB0_{first} -> *"), ("predicate", f"@!%p bra $L__BB0_{second} -> *"))},
     **{(kernel, "constant", "and.b32 %r, %r, 31 -> and.b32 %r, %r, 30"): "two lanes of a warp store its sum" for kernel in ("warps", "clusters")},
     **{(kernel, "lanes", "ld.shared.v2.b64 *"): "a sum of two warps, in either order" for kernel in ("loops", "clusters")},
     ("loops", "operands swapped", "sub.s64 *"): "its square alone is used",
-    ("loops", "mask", "setp.lt.u32 %p, %r, 4 -> setp.lt.u32 %p, %r, 5"): "the last iteration again, whose terms beyond the end are none",
 }
 
 
