@@ -156,7 +156,6 @@ ALONE = "one block has all updates"
 EQUAL: Dict[Key, str] = {
     ("tiny", "the block's scope", 0): ALONE,
     ("tiny", "the block's scope", 1): ALONE,
-    ("tiny", "a swap of the block's scope", 0): ALONE,
     **{("below", "the block's scope", k): ALONE for k in range(3)},
     **{("below", "the condition inverted", k): "what is there at first is below every update" for k in range(3)},
     **{("below", kind, k): "no update is positive or a nan" for kind, k in
@@ -167,11 +166,11 @@ EQUAL: Dict[Key, str] = {
     ("halves", "the block's scope", 0): ALONE,
     ("largest", "the block's scope", 2): "no nan of the other sign is in memory",
     ("largest", "no atomic operation", 2): "no nan of the other sign is in memory",
-    ("largest", "strong loads and stores", 1): "of negative updates none is the largest",
-    ("largest in cells", "the condition inverted", 9): "of negative updates none is the largest",
+    **{(kernel, "the condition inverted", k): "of negative updates none is the largest" for kernel, k in
+       (("largest", 5), ("nans", 8), ("largest in cells", 9))},
     ("largest in cells", "the branch inverted", 3): "another of the lanes that have read the cells does the same",
-    ("largest in cells", "the condition inverted", 7): "the same, and only they are then left out",
-    **{(kernel, "the condition inverted", k): "the same, and only they are then left out" for kernel, k in (("largest", 2), ("nans", 5))},
+    ("largest in cells", "the condition inverted", 4): "another of the lanes that have read the cells does the same",
+    ("one stays", "the condition inverted", 0): "elements that keep what was there: it lies between the updates, any of which may stay",
 }
 
 
