@@ -236,7 +236,7 @@ static void add_sharing(Warp *x, const LayRates *r, const LayWork *w, const LayC
     if (w->scan) x->clocks += times * c->kept * c->terms * w->combine_clocks;
     x->slots += steps * c->kept * (2 * n + combine_slots + lay_narrow(w));
     x->clocks += steps * c->kept * (r->shuffle * n + w->combine_clocks);
-    const double selects = lay_presence(w, c) * 4 * r->alu; /* a pred as a word and back, and its selects */
+    const double selects = lay_presence(w, c) * r->presence_chain * r->alu;
     const double word = lay_narrow(w) > 0 ? r->alu : 0;
     x->chain += steps * w->reductions * (r->shuffle_latency + word + w->combine_latency + selects);
     if (c->reduced_warps > 1) add_shared(x, r, w, c, n, times);
@@ -318,9 +318,9 @@ static void add_access(LayPrice *p, Warp *x, const LayRates *r, const LayWork *w
     const double tiles = (by_few ? c->blocks / c->splits : c->blocks) * lay_seen(w, a, sizes, true);
     const double block = units_of(&of_block, a, TG_SECTOR) * TG_SECTOR * present(w, a, sizes);
     const double reads = block * blocks_an_sm <= r->l1_bytes ? 1 : passes;
-    const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_bytes / 2 ? 1 : passes;
+    const double from_dram = block * blocks_an_sm * r->target->sms <= r->l2_kept ? 1 : passes;
     /* other blocks have read the same sectors for that, unless both are parts of rows */
-    const bool others = !store && behind <= r->l2_bytes / 2 && 2 * a->elements > a->memory;
+    const bool others = !store && behind <= r->l2_kept && 2 * a->elements > a->memory;
     const double parts =
         !store ? 1 : stores_of_sector(w, a, sizes, width) * stores_by_registers(r, w, a, sizes, &of_warp);
     const bool in_parts = store && price_in_parts(&r->parts, parts, units_of(&of_warp, a, TG_SECTOR));
@@ -500,7 +500,7 @@ LayPrice lay_price(const LayRates *r, const LayWork *w, const int64_t *sizes, co
 {
     const LayCounts c = needs->counts;
     LayPrice p = {.registers = needs->registers, .rolled = needs->rolled};
-    Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu};
+    Warp x = {.slots = r->thread_slots, .chain = r->thread_chain * r->alu};
     const Waves n = waves_of(r, w, needs, &c);
     const double sms = r->target->sms, at_once = n.at_once;
     const double blocks_an_sm = WBB_MIN(lay_ceiling(c.blocks / sms), at_once);
@@ -615,7 +615,7 @@ LayPrice lay_price_exchange(const LayRates *r, const LayWork *w, const int64_t *
 {
     const LayCounts c = lay_counts(&w[0], sizes[0]);
     LayPrice p = {0};
-    Warp x = {.slots = r->thread_slots, .chain = 12 * r->alu + 2 * r->shared_latency + r->barrier};
+    Warp x = {.slots = r->thread_slots, .chain = r->thread_chain * r->alu + 2 * r->shared_latency + r->barrier};
     const Waves n = waves_of(r, w, needs, &c);
     const double sms = r->target->sms, at_once = n.at_once;
     const double blocks_an_sm = WBB_MIN(lay_ceiling(c.blocks / sms), at_once);

@@ -41,7 +41,7 @@ const LayRates *lay_rates(WbbArena *a, const TgTarget *t)
     LayRates *r = WBB_NEW(a, LayRates);
     *r = (LayRates){
         .target = t, .clock = rate(t, "clock") * 1e-6, .dram = rate(t, "dram") * 1e-6, .l2 = rate(t, "l2") * 1e-6,
-        .l2_bytes = rate(t, "l2.bytes"), .launch = rate(t, "launch") * 1e6, .wavefront = rate(t, "l1.wavefront"),
+        .l2_kept = price_l2_kept(t), .launch = rate(t, "launch") * 1e6, .wavefront = rate(t, "l1.wavefront"),
         .fill = rate(t, "sm.fill"), .in_flight = number(t, "layout.in_flight"), .issue = rate(t, "issue"),
         .shuffle = t->warp / rate(t, "pipe.shuffle"),
         .redux = tg_has(t, "redux") ? t->warp / rate(t, "pipe.redux") : 0,
@@ -52,6 +52,7 @@ const LayRates *lay_rates(WbbArena *a, const TgTarget *t)
         .shared_latency = rate(t, "latency.shared"), .shuffle_latency = rate(t, "latency.shuffle"),
         .barrier = rate(t, "latency.barrier"), .atomic = rate(t, "latency.atomic"),
         .access_slots = number(t, "layout.slots.access"), .thread_slots = number(t, "layout.slots.thread"),
+        .thread_chain = number(t, "layout.chain.thread"), .presence_chain = number(t, "layout.chain.presence"),
         .iteration_slots = number(t, "layout.slots.iteration"), .mask_slots = number(t, "layout.slots.mask"),
         .exchange_mask = number(t, "exchange.mask"), .address_slots = number(t, "exchange.address"),
         .packed_slots = number(t, "exchange.packed"),

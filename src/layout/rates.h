@@ -27,10 +27,11 @@ typedef struct {
 
 struct LayRates {
     const TgTarget *target;
-    double clock, dram, l2, l2_bytes, launch, wavefront, fill, in_flight, issue, shuffle, lsu; /* clock: of 1 us */
+    double clock, dram, l2, l2_kept, launch, wavefront, fill, in_flight, issue, shuffle, lsu; /* clock: of 1 us */
     double alu, l1_latency, l2_latency, dram_latency, shared_latency, shuffle_latency, barrier, atomic, cluster_latency;
     double redux, redux_latency; /* where the target has it */
     double access_slots, address_slots, thread_slots, iteration_slots, mask_slots, exchange_mask, packed_slots;
+    double thread_chain, presence_chain; /* operations that follow each other */
     double base_regs, transient, fence;
     double l1_bytes;             /* of an SM that is not shared memory */
     double run[LAY_RUNS], warp_run[LAY_RUNS]; /* of the DRAM rate, for runs of 32, 64, .. bytes */

@@ -27,7 +27,7 @@ typedef struct {
     uint32_t order[PLAN_SIDES][DIMS];    /* the fastest first */
     const PlanGroup *groups[PLAN_SIDES][DIMS + 1]; /* by number of merged dimensions; NULL: not made yet */
     LayWork work[PLAN_SIDES][DIMS + 1];
-    int64_t runs, warps, odd, most_tile, pads, guard, most_pixels;
+    int64_t runs, warps, odd, most_tile, pads, guard, most_pixels, narrower, conflicts;
 } Choosing;
 
 static int64_t power_from(int64_t n) /* at least n */
@@ -254,7 +254,7 @@ static LayPrice price_of(const Choosing *c, PlanExchanged *k, const PlanTileSamp
     memcpy(k->access, tile, sizeof tile);
     for (int side = 0; side < PLAN_SIDES; side++) tile[side].wavefronts *= 1 - k->beyond[side];
     const double all = k->access[PLAN_TO].wavefronts + k->access[PLAN_FROM].wavefronts;
-    k->conflicts = all * 100 > (k->access[PLAN_TO].least + k->access[PLAN_FROM].least) * 102;
+    k->conflicts = all * 100 > (k->access[PLAN_TO].least + k->access[PLAN_FROM].least) * (double)(100 + c->conflicts);
     const LayNeeds needs = {.registers = k->registers, .shared = plan_tile_bytes(c->x, k)};
     return lay_price_exchange(c->k->r, work, sizes, tile, &needs);
 }
@@ -506,9 +506,10 @@ static void try_vectors(Choosing *c, const uint32_t *best, uint32_t n)
     const int64_t wider = c->x->in_word > 1 ? 2 : 1;
     for (uint32_t k = 0; k < n; k++) {
         const PlanWish base = ((const PlanExchanged *)c->k->all.items[best[k]].what)->wish;
-        for (int64_t v = wider * base.vector[PLAN_TO]; v >= 1 && 4 * v >= base.vector[PLAN_TO]; v /= 2)
-            for (int64_t w = wider * base.vector[PLAN_FROM]; w >= 1 && 4 * w >= base.vector[PLAN_FROM]; w /= 2)
-                for (int64_t m = WBB_MAX(base.neighbours, c->x->in_word); m >= 1 && 4 * m >= base.neighbours; m /= 2) {
+        const int64_t to = base.vector[PLAN_TO], from = base.vector[PLAN_FROM], beside = base.neighbours;
+        for (int64_t v = wider * to; v >= 1 && c->narrower * v >= to; v /= 2)
+            for (int64_t w = wider * from; w >= 1 && c->narrower * w >= from; w /= 2)
+                for (int64_t m = WBB_MAX(beside, c->x->in_word); m >= 1 && c->narrower * m >= beside; m /= 2) {
                     PlanWish x = base;
                     x.vector[PLAN_TO] = v, x.vector[PLAN_FROM] = w, x.neighbours = m;
                     consider(c, &x);
@@ -576,6 +577,7 @@ static void begin(Choosing *c, const PlanExchange *x)
                     .runs = tg_tuned(x->t, "exchange.runs"), .warps = tg_tuned(x->t, "exchange.warps"),
                     .odd = tg_tuned(x->t, "exchange.odd"), .most_tile = tg_tuned(x->t, "exchange.max_tile"),
                     .pads = tg_tuned(x->t, "exchange.pads"), .guard = tg_tuned(x->t, "exchange.guard"),
+                    .narrower = tg_tuned(x->t, "exchange.narrower"), .conflicts = tg_tuned(x->t, "exchange.conflicts"),
                     .most_pixels = tg_tuned(x->t, "exchange.pixels")};
     c->k = lay_chooser(x->a, x->t, &program, c);
     if (x->bits <= 8) c->runs += tg_tuned(x->t, "exchange.runs.bytes");

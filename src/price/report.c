@@ -95,7 +95,7 @@ void price_ask(WbbArena *a, const PriceKernel *k, SimProfile *p)
     p->window = (uint32_t)tg_rate(t, "window")->value;
     const uint64_t shared = (k->static_shared + (uint64_t)k->launch->shared) * o.blocks;
     p->l1_bytes = shared < t->sm_smem ? (t->sm_smem - shared) / o.blocks : 0; /* L1 and shared memory are one memory */
-    p->l2_bytes = (uint64_t)tg_rate(t, "l2.bytes")->value / 2;
+    p->l2_bytes = (uint64_t)price_l2_kept(t);
 }
 
 /* Terms ----------------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static void set_spilled(PriceReport *r, const PriceKernel *k, double loaded)
     const bool in_l1 = of_sm + beside + shared <= (double)t->sm_smem;
     const double of_wave = of_sm * t->sms + (r->distinct + r->again) / o->waves;
     r->spilled.l2 = r->spilled.stored + (in_l1 ? 0 : r->spilled.loaded);
-    r->spilled.dram = of_wave > tg_rate(t, "l2.bytes")->value / 2 ? r->spilled.stored : 0;
+    r->spilled.dram = of_wave > price_l2_kept(t) ? r->spilled.stored : 0;
     r->term[PRICE_DRAM].amount += r->spilled.dram;
     r->term[PRICE_L2].amount += r->spilled.l2;
     r->term[PRICE_FILL].amount += r->spilled.l2 - r->spilled.stored;

@@ -50,6 +50,11 @@ PriceParts price_parts(const TgTarget *t)
                         .more = (double)tg_tuned(t, "layout.parts") / 100};
 }
 
+double price_l2_kept(const TgTarget *t)
+{
+    return tg_rate(t, "l2.bytes")->value * (double)tg_tuned(t, "price.l2") / 100;
+}
+
 double price_time(const PriceTime *t)
 {
     return price_work(t) + t->launch + t->latency + t->code + t->split + t->tail + t->clusters;

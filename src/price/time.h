@@ -44,6 +44,7 @@ typedef struct {
     double more;         /* of the DRAM time of a store, that it takes beside it then: layout.parts, of 1 */
 } PriceParts;
 PriceParts price_parts(const TgTarget *t);
+double price_l2_kept(const TgTarget *t); /* bytes that all blocks may touch before L2 has lost a sector: price.l2 */
 static inline bool price_in_parts(const PriceParts *p, double times, double sectors)
 {
     return times > p->times && sectors * TG_SECTOR > p->bytes;
