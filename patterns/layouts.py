@@ -23,6 +23,7 @@ CANDIDATES = [
     tune('layout.kept_registers',   value=1 + 2 + 4, off=1, powers=True, most=63, because='results of a thread, where a result has few terms'),
     tune('layout.repeated_registers', value=8, off=1, most=64, because='results of a thread for which it loads the larger factor of their products once'),
     tune('layout.rows_read',        value=4, off=0, most=64, because='rows of partial results that a thread reads: neighbours share more, and shuffle'),
+    tune('layout.rows_first',       value=8, off=0, most=128, because='the same where the first warp alone needs the result: none works while it shuffles'),
     tune('layout.rows_of_lanes',    value=16 * KiB, off=0, because='bytes that lanes of a block put without shuffles: a third of its shared memory'),
     tune('layout.few_terms',        value=16, off=0,     because='of a thread; with more it has enough loads in flight for one result'),
     tune('layout.blocks',           value=1 + 2 + 4, off=1, powers=True, most=63, because='of an SM, at which a split of the reduced dimensions aims'),
@@ -38,6 +39,7 @@ SUM = [                                         # src/price/time.h, of which clo
     tune('price.norm.together',     value=2, least=2, most=4, because='of threads that share terms where all blocks run at once, at the same pace'),
     tune('price.norm.apart', value=4, least=2, most=4, because='where SMs are filled many times: one block computes while another loads: 745 timed layouts'),
     tune('price.l2', value=50, off=100, least=1, most=100, because='percent of L2 that blocks may touch before it has lost what they touched first'),
+    tune('price.requests', value=12, off=0, least=0, because='of the hottest line in a sample, from which on its part of them tells what all blocks do'),
     tune('parts.times', value=125, least=100, most=10000, because='percent of its sectors that a store asks for: a run that begins inside one ends in another'),
     tune('parts.bytes',             value=512, least=0, because='bytes of sectors that a warp stores: L2 has the other parts of fewer before one is written'),
 ]
@@ -66,6 +68,7 @@ PRICE = [                                       # issue slots are instructions o
     tune('layout.in_flight',        value=32 * KiB,      because='bytes of memory that an SM has on their way: from 602 layouts timed on an H200'),
     tune('layout.cluster.wave',     value=1330, off=0,    because='nanoseconds that clusters lose each time SMs are filled: as layout.in_flight'),
     tune('layout.few_warps',        value=28, off=0, most=100, because='percent that is lost where an SM has next to no warps: as layout.in_flight'),
+    tune('layout.few_latency',      value=50, off=0, most=1000, because='percent of a latency of memory: loads that take as long lose half of that'),
     tune('layout.busy_warps',       value=16, off=1,    because='warps of an SM that are not few'),
     tune('layout.few_blocks',       value=15, off=0, most=100, because='percent that is lost where an SM has one block at once: as layout.in_flight'),
     tune('layout.fence',            value=600, off=0,    because='clocks until the stores of a block are seen by another: the ticket releases them'),

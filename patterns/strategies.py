@@ -67,6 +67,7 @@ TUNE = [                                        # numbers by which they find out
     tune('cut.longest',     value=512, upto='cut.terms', because='terms of one thread, whose loads take as long as another launch'),
     tune('cut.term',        value=26,      because='clocks for each term that one thread folds: 33 of rows, 25 of columns, of 128 to 512 terms'),
     tune('cut.windows',     value=2,       because='times that an element of a window is computed, from which it is computed again'),
+    tune('cut.once',        value=3,       because='combinations for an element of a window or a result, where results of parts of windows are kept'),
     tune('share.kernels',   value=8,       because='reductions from which kernels of a fusion are made, each with outputs of its own'),
     tune('scan.cut',        value=64,      because='writing shorter scans for another kernel to read takes longer than adding them up again'),
     tune('scan.piece',      value=64,      because='shorter pieces of a scan have more of what is before them than of their own; else price decides'),

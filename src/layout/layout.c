@@ -55,7 +55,8 @@ int64_t lay_level_size(const Layout *l, LayLevel level)
 
 LayReads lay_reads(const TgTarget *t)
 {
-    return (LayReads){tg_tuned(t, "layout.rows_read"), tg_tuned(t, "layout.rows_of_lanes")};
+    return (LayReads){.rows = tg_tuned(t, "layout.rows_read"), .first = tg_tuned(t, "layout.rows_first"),
+                      .bytes = tg_tuned(t, "layout.rows_of_lanes")};
 }
 
 LayHanding lay_handing(const LayHanded *x, const LayReads *limits)
@@ -65,7 +66,7 @@ LayHanding lay_handing(const LayHanded *x, const LayReads *limits)
     const int64_t threads = x->lanes * x->kept_lanes * x->warps * x->kept_warps;
     LayHanding h = {.readers = 1, .rows = x->warps};
     if (x->first && slots == x->kept_warps && !(x->warps & (x->warps - 1))) {
-        const int64_t each = 2 * limits->rows; /* no other warp is there to work meanwhile: shuffles take longer */
+        const int64_t each = limits->first; /* no other warp is there to work meanwhile: shuffles take longer */
         while (each > 0 && 2 * h.readers <= x->lanes && x->warps >= 2 * h.readers * each) h.readers *= 2;
         h.rows = x->warps / h.readers;
         return h;

@@ -63,9 +63,10 @@ typedef struct {
 
 /* layout.c */
 int64_t lay_level_size(const Layout *l, LayLevel level); /* product of the factors of a level */
-/* From TUNE: rows that a thread reads at least; bytes that rows of lanes take at most. */
+/* From TUNE: rows that a thread reads at least; the same where one warp needs the result; bytes that rows of lanes take
+ * at most. */
 typedef struct {
-    int64_t rows, bytes;
+    int64_t rows, first, bytes;
 } LayReads;
 LayReads lay_reads(const TgTarget *t);
 /* What a block's warps hand on, through shared memory. */

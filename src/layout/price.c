@@ -389,7 +389,7 @@ static void add_split(LayPrice *p, const LayRates *r, const LayWork *w, const La
 static double lost(const LayRates *r, const Waves *n, double fill)
 {
     const double warps = WBB_MIN(n->at_once, lay_ceiling(n->blocks / r->target->sms)) * n->warps;
-    const double long_for = fill / (fill + r->dram_latency / r->clock / 2);
+    const double long_for = fill / (fill + r->few_latency * r->dram_latency / r->clock);
     const double few = r->few_warps * WBB_MAX(1 - warps / r->busy_warps, 0.0) * long_for;
     return (1 + few) * (n->waves > 1 ? 1 + r->few_blocks / n->at_once : 1) - 1;
 }

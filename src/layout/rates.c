@@ -62,6 +62,7 @@ const LayRates *lay_rates(WbbArena *a, const TgTarget *t)
         .atomics = rate(t, "atomics"),
         .parts = price_parts(t),
         .cluster = number(t, "layout.cluster.wave") * 1e-3, .few_warps = number(t, "layout.few_warps") / 100,
+        .few_latency = number(t, "layout.few_latency") / 100,
         .norm = (int)number(t, "price.norm"), .norm_together = (int)number(t, "price.norm.together"),
         .norm_apart = (int)number(t, "price.norm.apart"), .busy_warps = number(t, "layout.busy_warps"),
         .few_blocks = number(t, "layout.few_blocks") / 100,

@@ -41,7 +41,7 @@ struct LayRates {
     double atomics;              /* sectors that L2 updates in a clock */
     PriceParts parts;
     int norm, norm_together, norm_apart; /* in which terms add up: price.norm */
-    double cluster, few_warps, busy_warps, few_blocks; /* cluster: microseconds */
+    double cluster, few_warps, few_latency, busy_warps, few_blocks; /* cluster: microseconds */
 };
 
 #endif

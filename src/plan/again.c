@@ -18,6 +18,7 @@
 typedef struct {
     WbbCx *cx;
     WbbArena *a;
+    const TgTarget *t;
     double *same, *all;    /* by id: evaluations by users at the user's own index, and at others */
     bool *under;           /* by id: a term of a fold needs it */
     double least, more;    /* operations that are needed once; those beyond */
@@ -29,11 +30,12 @@ typedef struct {
 } Counting;
 
 /* Operations for a result where results are kept, of `each` by itself. */
-static double once_of(WbbCx *cx, WbbArena *a, const HloInstruction *i, double each)
+static double once_of(const Counting *c, const HloInstruction *i, double each)
 {
-    if (i->opcode != HLO_REDUCE_WINDOW || gr_associates(cx, a, i->called[0]) == GR_NO) return each;
+    if (i->opcode != HLO_REDUCE_WINDOW || gr_associates(c->cx, c->a, i->called[0]) == GR_NO) return each;
     const double elements = (double)(hlo_elements(i->operands[0]->shape) + hlo_elements(plan_shape(i, 0)));
-    return WBB_MIN(each, 3 * elements / (double)WBB_MAX(hlo_elements(plan_shape(i, 0)), 1));
+    const double of_all = (double)tg_tuned(c->t, "cut.once") * elements;
+    return WBB_MIN(each, of_all / (double)WBB_MAX(hlo_elements(plan_shape(i, 0)), 1));
 }
 
 /* For an iteration of a loop: one for each fold, and one for what is left. */
@@ -90,7 +92,7 @@ static void count(Counting *c, const HloInstruction *i, bool shared)
     const double elements = (double)WBB_MAX(hlo_elements(plan_shape(i, 0)), 0), terms = hlo_terms(c->a, i);
     const double n = shared ? elements : c->same[i->id] + c->all[i->id];
     const bool folds = terms > 1 && !shared;
-    const double each = WBB_MAX(terms, 1), once = shared ? each : once_of(c->cx, c->a, i, each);
+    const double each = WBB_MAX(terms, 1), once = shared ? each : once_of(c, i, each);
     const double least = WBB_MIN(n, elements) * once, beyond = n * each - least;
     c->least += least;
     if ((folds || c->under[i->id]) && !plan_is_free(i)) {
@@ -111,12 +113,13 @@ static void count(Counting *c, const HloInstruction *i, bool shared)
 }
 
 /* Adds what the kernels of one plan compute that has none of other plans. */
-static void add_plan(WbbArena *a, const Plan *p, Counting *sum)
+static void add_plan(WbbArena *a, const Plan *p, const TgTarget *t, Counting *sum)
 {
     const HloComputation *body = p->fusion->body;
     const uint32_t n = body->n_instructions + 1;
-    Counting c = {.cx = rw_graph(p->rw)->cx, .a = a, .same = WBB_NEW_N(a, double, n), .all = WBB_NEW_N(a, double, n),
-                  .under = WBB_NEW_N(a, bool, n), .most = sum->most, .times = sum->times, .worst = sum->worst,
+    Counting c = {.cx = rw_graph(p->rw)->cx, .a = a, .t = t, .same = WBB_NEW_N(a, double, n),
+                  .all = WBB_NEW_N(a, double, n), .under = WBB_NEW_N(a, bool, n),
+                  .most = sum->most, .times = sum->times, .worst = sum->worst,
                   .window = sum->window, .serial = sum->serial, .outputs = 1, .steps = p->steps};
     for (uint32_t o = 0; o < p->n_outputs; o++) {
         const HloInstruction *i = p->roots[o].i;
@@ -140,7 +143,7 @@ static bool count_plan(WbbArena *a, const Plan *p, const TgTarget *t, Counting *
         const Plan *of = plan_of_kernel(p, &p->kernels[k]);
         bool before = false;
         for (uint32_t j = 0; j < k; j++) before = before || plan_of_kernel(p, &p->kernels[j]) == of;
-        if (!before) add_plan(a, of, sum);
+        if (!before) add_plan(a, of, t, sum);
     }
     return sum->worst && sum->least + sum->more > (double)tg_tuned(t, "cut.times") * sum->least;
 }

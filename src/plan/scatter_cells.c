@@ -236,15 +236,16 @@ static void try_columns(Choosing *c, Wish w)
         lay_try(c->k, &w);
 }
 
-/* So many blocks, if threads have at least two iterations. */
+/* So many blocks, if threads have enough iterations. */
 static void try_blocks(Choosing *c, int64_t vector, int64_t threads, int64_t blocks)
 {
     const int64_t lanes = vector * threads, elements = c->of.elements;
     if (c->of.cells.width > lanes) blocks -= blocks % WBB_MAX(c->of.cells.width / lanes, 1);
     if (blocks < 1) return;
+    const int64_t least = tg_tuned(c->of.t, "cells.iterations");
     int64_t registers = tg_tuned(c->of.t, "cells.registers");
-    while (registers > 1 && lay_up(elements, lanes * blocks * registers) < 2) registers /= 2;
-    if (lay_up(elements, lanes * blocks * registers) < 2) return;
+    while (registers > 1 && lay_up(elements, lanes * blocks * registers) < least) registers /= 2;
+    if (lay_up(elements, lanes * blocks * registers) < least) return;
     try_columns(c, (Wish){.vector = vector, .threads = threads, .blocks = blocks, .registers = registers});
 }
 

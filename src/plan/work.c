@@ -48,8 +48,8 @@ static void add_combining(PlanWalk *w, LayWork *work, const PlanReduce *r)
     const bool f64 = c->parameters[0]->shape->type == SC_F64;
     work->combine_slots += slots;
     work->combine_clocks += clocks;
-    /* about half of a longer computation's instructions wait for others */
-    const double latency = (slots > 2 ? slots / 2 : slots) * rate(w, f64 ? "latency.f64" : "latency.fma");
+    const double waits = slots > 2 ? (double)tg_tuned(w->t, "work.waits") / 100 : 1; /* of one or two, each does */
+    const double latency = slots * waits * rate(w, f64 ? "latency.f64" : "latency.fma");
     work->combine_latency = WBB_MAX(work->combine_latency, latency);
 }
 

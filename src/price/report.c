@@ -27,8 +27,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEW_REQUESTS = 12 };
-
 static uint64_t threads_of(const BdLaunch *l) { return (uint64_t)l->block[0] * l->block[1] * l->block[2]; }
 
 static PriceOccupancy occupancy_of(const PriceKernel *k)
@@ -154,10 +152,11 @@ static void add_uses(PriceReport *r, const SimProfile *p, int n_buffers, double 
 
 /* Clocks for which the line that is updated most often is busy. Of a sample of blocks its part of all requests is that
  * of the sample, where enough of them met there to tell; else what it were if all were updated equally often. */
-static double contended(const SimUpdates *u, double scale)
+static double contended(const TgTarget *t, const SimUpdates *u, double scale)
 {
     if (u->hottest <= 0 || scale <= 1) return u->longest;
-    const double n = u->requests, part = u->hottest > FEW_REQUESTS ? u->hottest / n : u->pairs / (n * n);
+    const bool tells = u->hottest > (double)tg_tuned(t, "price.requests");
+    const double n = u->requests, part = tells ? u->hottest / n : u->pairs / (n * n);
     return WBB_MAX(scale * n * part * u->longest / u->hottest, u->longest);
 }
 
@@ -236,7 +235,7 @@ static void set_terms(PriceReport *r, WbbArena *a, const PriceKernel *k, const S
     r->term[PRICE_BLOCKS].amount = (double)p->grid;
     set_rate(r, PRICE_BLOCKS, "blocks", "blocks", tg_rate(t, "blocks")->value * clock);
     set_rate(r, PRICE_ATOMICS, "atomics", "sectors", tg_rate(t, "atomics")->value * clock);
-    r->term[PRICE_CONTENDED].amount = contended(&p->updates, r->scale);
+    r->term[PRICE_CONTENDED].amount = contended(t, &p->updates, r->scale);
     set_rate(r, PRICE_CONTENDED, "contended", "clocks", clock);
     set_rate(r, PRICE_FILL, "fill", "bytes", tg_rate(t, "sm.fill")->value * sms * clock);
     set_rate(r, PRICE_WAVEFRONTS, "wavefronts", "bytes", tg_rate(t, "l1.wavefront")->value * sms * clock);

@@ -274,8 +274,9 @@ static void do_job(WbbCx *cx, void *arg)
 static const TgTune small_tunes[] = {
     TUNE("call.budget", 0, 64), TUNE("call.min_nodes", 0, 64), TUNE("call.nodes", 0, 4),
     TUNE("called.branches", 0, 512), TUNE("called.most", 0, 32768), TUNE("constant.selects", 0, 64),
-    TUNE("cut.longest", 0, 1 << 20), TUNE("cut.term", 0, 1), TUNE("cut.terms", 0, 1 << 20), TUNE("cut.times", 0, 8),
-    TUNE("cut.windows", 0, 2), TUNE("layout.rows_of_lanes", 0, 1 << 14), TUNE("layout.rows_read", 0, 4),
+    TUNE("cut.longest", 0, 1 << 20), TUNE("cut.once", 0, 3), TUNE("cut.term", 0, 1), TUNE("cut.terms", 0, 1 << 20),
+    TUNE("cut.times", 0, 8), TUNE("cut.windows", 0, 2), TUNE("layout.rows_first", 0, 8),
+    TUNE("layout.rows_of_lanes", 0, 1 << 14), TUNE("layout.rows_read", 0, 4),
     TUNE("loop.block", 0, 32), TUNE("loop.block_factor", 0, 2), TUNE("loop.coarse_bytes", 0, 128),
     TUNE("loop.coarse_work", 0, 64), TUNE("loop.coarsening", 0, 2), TUNE("loop.few_blocks", 0, 8),
     TUNE("loop.max_accesses", 0, 2), TUNE("loop.max_body", 0, 64), TUNE("loop.max_bytes", 0, 128),
