@@ -9,13 +9,11 @@
  */
 #include "emit/inner.h"
 
-enum { MOST_NEIGHBOURS = 16 };
-
 /* A position in 0 .. size - 1: neighbours that are inside or not together, of 8 * n + k all k, share the variable n. So
  * loads of them differ by a constant, and become one. nearest: x may be outside; then one inside. */
 static IrRef within(EmitValues *e, IrRef x, int64_t size, bool nearest)
 {
-    int64_t each = WBB_MIN(size & -size, MOST_NEIGHBOURS);
+    int64_t each = WBB_MIN(size & -size, (int64_t)e->plan->select_neighbours);
     if (nearest && ir_within(e->g, x, 0, size)) return x;
     IrRef rest = rw_mod(e->rw, x, each);
     while (each > 1 && !ir_is_const(e->g, rest)) each /= 2, rest = rw_mod(e->rw, x, each);

@@ -15,7 +15,7 @@
 
 #include <assert.h>
 
-enum { LANES = 4, UNROLL = 8, /* cells that a thread sets, and reads, side by side */ MOST_READERS = 32 };
+enum { LANES = 4 /* cells that a thread sets side by side */, MOST_READERS = 32 };
 
 typedef struct {
     Scatter s;
@@ -69,10 +69,10 @@ static IrRef read_copies(const Cells *m, IrRef row, IrRef column, IrRef q, int64
 {
     EmitValues *e = m->s.e;
     const int64_t width = WBB_MIN(m->c->width, m->c->columns), each = copies / readers;
-    const int64_t unroll = each % UNROLL ? 1 : UNROLL;
+    const int64_t unroll = each % m->c->unroll ? 1 : m->c->unroll;
     IrRef x = m->identity, k;
     const EmitLoop l = emit_for(e, "k", each / unroll, 1, &x, &k);
-    IrRef cell[UNROLL];
+    IrRef *cell = WBB_NEW_N(e->arena, IrRef, (size_t)unroll);
     for (int64_t j = 0; j < unroll; j++) {
         const IrRef nth = rw_add(e->rw, rw_add(e->rw, rw_scale(e->rw, k, unroll), ir_index(e->g, j)), row);
         const IrRef copy = rw_add(e->rw, rw_scale(e->rw, rw_mod(e->rw, nth, each), readers), q);

@@ -15,7 +15,7 @@
  */
 #include "emit/sort.h"
 
-enum { LANES = 32, SEARCHES = 4 }; /* searches of a warp at once, at most: their loads overlap */
+enum { LANES = 32 };
 
 /* Numbers of elements that are nodes on unsigned integers; `first` and `second` are places of runs in their row. */
 typedef struct {
@@ -85,7 +85,7 @@ static void search(const Sort *s, const Part *p, Search *x, uint32_t n, int64_t 
     const Share *m = &s->m;
     int64_t steps = 0;
     for (; width; width = (width + LANES - 1) / LANES - 1) steps++;
-    IrRef acc[2 * SEARCHES], var;
+    IrRef *acc = WBB_NEW_N(m->a, IrRef, 2 * n), var;
     for (uint32_t k = 0; k < n; k++) acc[2 * k] = x[k].low, acc[2 * k + 1] = x[k].high;
     EmitLoop l = emit_for(m->e, "k", steps, 2 * n, acc, &var);
     const IrRef lane = emit_sort_number_of(s, rw_mod(m->rw, m->tid, LANES));
@@ -124,7 +124,7 @@ static void narrow(const Sort *s, Part *p, const Reduction *two, int64_t at, IrR
     const IrRef from = emit_sort_op(s, OP_ADD, p->d_low, emit_sort_op(s, OP_SUB, in, rest));
     const IrRef to = minimum(s, emit_sort_op(s, OP_ADD, from, apart), p->d_high);
     const IrRef warp = emit_sort_number_of(s, rw_floordiv(m->rw, m->tid, LANES));
-    Search mine[SEARCHES];
+    Search *mine = WBB_NEW_N(m->a, Search, n);
     for (uint32_t k = 0; k < n; k++) {
         const IrRef number = emit_sort_op(s, OP_ADD, warp, emit_sort_u32(s, (uint32_t)(k * s->threads / LANES)));
         const IrRef d_of = emit_sort_op(s, OP_ADD, p->d_low, emit_sort_op(s, OP_MUL, number, apart));
@@ -165,7 +165,7 @@ static Part part_of(const Sort *s, IrRef row, IrRef place)
     Part p = {.row = row, .first = first, .second = second, .d_low = emit_sort_u32(s, 0), .f_low = emit_sort_u32(s, 0),
               .d_high = emit_sort_op(s, OP_SUB, end, first), .f_high = emit_sort_op(s, OP_SUB, second, first)};
     const IrRef d = emit_sort_op(s, OP_SUB, emit_sort_number_of(s, place), first);
-    p.searches = SEARCHES, p.levels = levels_of(s, SEARCHES, 2 * run);
+    p.searches = s->s->searches, p.levels = levels_of(s, p.searches, 2 * run);
     while (p.searches > 1 && levels_of(s, p.searches / 2, 2 * run) == p.levels) p.searches /= 2;
     Reduction two = {.n = 2, .type = WBB_NEW_N(m->a, ScType, 2)};
     two.buffer[SHARE_WARPS] = m->e->k->n_buffers;

@@ -26,6 +26,7 @@ static void set_limits(WbbArena *a, Plan *p, const TgTarget *t)
     p->call_nodes = (uint32_t)tg_tuned(t, "call.nodes");
     p->constant_selects = (uint32_t)tg_tuned(t, "constant.selects");
     p->select_nodes = (uint32_t)tg_tuned(t, "select.max_nodes");
+    p->select_neighbours = (uint32_t)tg_tuned(t, "select.neighbours");
     p->element_work = plan_element_work(a, p->fusion->body, t);
     p->window_pads = plan_window_pads(a, p->fusion->body, p->element_work, p->select_nodes);
     p->reduce_nodes = (uint32_t)tg_tuned(t, "reduce.max_nodes");

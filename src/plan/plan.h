@@ -97,6 +97,8 @@ typedef struct {
     int64_t merged;         /* elements that a block of a later launch merges: a power of two, of at least 32 */
     int64_t block_rows;     /* rows that a block sorts: a power of two */
     int64_t head, group;    /* elements of a head, heads that a block of a later launch sorts; 0: runs are merged */
+    int64_t spare;          /* of a head: the part of its places that are kept is one of so many, or all are */
+    uint32_t searches;      /* of a warp at once, at most, where a block of a later launch looks for its part */
     int64_t room;           /* elements of a row in temporaries: all, or those of the heads of its tiles */
     uint32_t pass, passes;  /* 0: sorts; pass k of `passes` merges runs of tile << (k - 1) */
     /* With passes: the first buffer of two sets of temporaries, the parts of each key, then positions. Pass k reads
@@ -293,6 +295,7 @@ typedef struct Plan {
     /* a constant of at most this many elements becomes selects, a larger one a table in memory */
     uint32_t constant_selects;
     uint32_t select_nodes;  /* an `if` whose branches take no more nodes than this becomes a select */
+    uint32_t select_neighbours; /* of an operand, that are inside or not together: one variable states their place */
     const int64_t *element_work; /* by id of an instruction (plan_element_work) */
     const bool *window_pads; /* by id (plan_window_pads) */
     uint32_t reduce_straight; /* a reduction of at most this many elements has no loop */

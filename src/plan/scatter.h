@@ -16,6 +16,7 @@
 typedef struct PlanCells {
     ScType type;      /* of a cell: wider than the element's where that rounds less */
     int64_t rows, width, columns;
+    int64_t unroll;   /* cells that a thread reads before it combines them, where it has so many */
     bool own;         /* no two threads have a cell in common; else it is updated by .. */
     ScOp atomic;
     const char *why;

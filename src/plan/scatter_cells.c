@@ -83,7 +83,8 @@ static Cells new_cells(WbbArena *a, const TgTarget *t, const PlanStage *s)
     const HloShape *indices = s->update->operands[s->update->n_operands / 2]->shape;
     const int64_t width = window_of(s), bits = WBB_MAX(sc_type_info[to->type].bits, 8u);
     Cells x = {.t = t, .r = lay_rates(a, t), .elements = hlo_elements(from)};
-    x.cells = (PlanCells){.type = cell_type(s), .width = width, .rows = hlo_elements(to) / WBB_MAX(width, 1)};
+    x.cells = (PlanCells){.type = cell_type(s), .width = width, .rows = hlo_elements(to) / WBB_MAX(width, 1),
+                          .unroll = tg_tuned(t, "cells.unroll")};
     x.bytes = (double)bits / 8 + (double)(indices->dims[1] * sc_type_info[indices->type].bits) / 8 / (double)width;
     const ScOp atomic = sc_atomic(hlo_scalar(hlo_scatter_root(s->update, s->first)->opcode));
     if (tg_has_instruction(t, atomic, x.cells.type, 1)) x.cells.atomic = atomic;

@@ -14,7 +14,7 @@
 
 enum {
     GROUP_BITS = 3,  /* 2^3 elements in the registers of a thread (emit/sort_network.c); */
-    FEW_BITS = 2,    /* and 2^2 where a block waits more than it computes */
+    BANK_BITS = 2,   /* of a thread with 2^2 lanes meet in banks: sort.banks */
     OF_PARTS = 1024  /* bytes of shared memory in which the threads that merge find their part */
 };
 
@@ -74,15 +74,15 @@ static int64_t threads_of(const PlanSort *s, const TgTarget *t, int64_t places)
 int64_t plan_sort_threads(const PlanSort *s, const TgTarget *t) { return threads_of(s, t, plan_sort_places(s)); }
 
 /* Of so many places the first ones that are kept, if `head` are needed: all, unless few are (emit/sort_heads.c). */
-static int64_t kept_of(int64_t head, int64_t places)
+static int64_t kept_of(const PlanSort *s, int64_t head, int64_t places)
 {
     const int64_t kept = WBB_MAX(power_up(head), 1ll << PLAN_SORT_BITS);
-    return 4 * kept <= places ? kept : places;
+    return s->spare * kept <= places ? kept : places;
 }
 
 int64_t plan_sort_kept(const PlanSort *s, int64_t places)
 {
-    return s->passes && !s->group ? places : kept_of(s->first + s->stored, places);
+    return s->passes && !s->group ? places : kept_of(s, s->first + s->stored, places);
 }
 
 /* --- the price ---------------------------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ static LayPrice sorting(const Sorts *x, const PlanSort *s, const Launch *l, doub
     const double filled = WBB_MAX((double)l->places, (double)(x->t->warp << s->bits)); /* with idle lanes of a warp */
     const double of_sm = filled * WBB_MAX(l->blocks / (double)x->t->sms, 1), moved = rounds.worth * of_sm;
     const double slots = moved * (steps * operations + (double)tg_tuned(x->t, "sort.place")) / x->t->warp;
-    const double meet = s->bits > FEW_BITS ? 1 : (double)tg_tuned(x->t, "sort.banks") / 100;
+    const double meet = s->bits > BANK_BITS ? 1 : (double)tg_tuned(x->t, "sort.banks") / 100;
     const double accesses = 2; /* of an element: a load and a store */
     const double in_turn = steps * (double)(1 << s->bits) / 2; /* exchanges of a thread, of which two overlap */
     const double round = (double)tg_tuned(x->t, "sort.round") + in_turn * operations * x->r->alu;
@@ -196,14 +196,14 @@ static LayPrice price_of(const Sorts *x, const PlanSort *s)
     const double stored = (double)(s->rows * s->stored) * x->row_bytes;
     LayPrice sum = {0};
     Launch l = {.blocks = (double)(lay_up(s->rows, s->block_rows) * heads), .places = places * s->block_rows,
-                .row = row, .kept = s->passes && !s->group ? row : kept_of(s->first + s->stored, row)};
+                .row = row, .kept = s->passes && !s->group ? row : kept_of(s, s->first + s->stored, row)};
     LayPrice p = sorting(x, s, &l, all * x->row_bytes + (s->passes ? left * moved / 2 : stored));
     add(&sum, &p);
     for (uint32_t k = 0; k < s->passes && !s->group; k++) p = merging(x, s, all * moved), add(&sum, &p);
     for (uint32_t k = 0; k < s->passes && s->group; k++) {
         heads = lay_up(heads, s->group);
         l = (Launch){.blocks = (double)(s->rows * heads), .places = s->merged, .row = s->merged,
-                     .kept = kept_of(s->head, s->merged)};
+                     .kept = kept_of(s, s->head, s->merged)};
         p = sorting(x, s, &l, l.blocks * (double)s->merged * moved / 2);
         add(&sum, &p);
     }
@@ -228,6 +228,7 @@ static bool make(void *of, const void *wish, void *what, uint64_t *hash)
     *s = *x->sort;
     s->bits = w->bits, s->tile = WBB_MIN(w->tile, s->length), s->block_rows = w->rows;
     const int64_t tiles = lay_up(s->length, s->tile);
+    s->spare = tg_tuned(x->t, "sort.spare"), s->searches = (uint32_t)tg_tuned(x->t, "sort.searches");
     s->group = group_of(x, s), s->head = s->group ? s->first + s->stored : 0;
     if (s->group)
         for (int64_t heads = tiles; heads > 1; heads = lay_up(heads, s->group)) s->passes++;
@@ -299,7 +300,8 @@ bool plan_sort_choose(WbbArena *a, const TgTarget *t, PlanSort *s, LayPrice *pri
     LayChooser *k = lay_chooser(a, t, &program, &x);
     uint32_t most = 1; /* elements that the registers of a thread hold */
     while (most < GROUP_BITS && (s->n_keys + 1) << (most + 1) <= tg_tuned(t, "sort.values")) most++;
-    const uint32_t fewest = WBB_MIN(most, FEW_BITS);
+    uint32_t fewest = most;
+    while (fewest > 1 && 1ll << fewest > tg_tuned(t, "sort.fewest")) fewest--;
     for (uint32_t bits = fewest; bits <= (s->word ? PLAN_SORT_BITS : most); bits++) try_all(k, &x, bits);
     LayChoice choice;
     uint32_t taken;
