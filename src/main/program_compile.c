@@ -34,7 +34,7 @@ bool main_is_optimised(const HloModule *m) { return strstr(m->attributes, "is_sc
 void main_note_optimised(WbbCx *cx, const HloModule *m, const char *file, const char *command)
 {
     if (main_is_optimised(m))
-        wbb_note(cx, (WbbLoc){.file = file}, "XLA's passes have optimised this module: %s--like xla keeps its fusions",
+        wbb_note(cx, (WbbLoc){.file = file}, "XLA's passes have optimised this module: %s--like xla keeps its cut",
                  command);
 }
 
