@@ -102,17 +102,31 @@ ENTRY e {{
 """,
 }
 
-MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r, %r, %r, %r}, {%r, %r, %r, %r}, {%r, %r}, {%r, %r, %r, %r}"
 # kernel, kind, the changed instruction as ptx_mutants.py writes it without numbers of registers, as patterns: why the kernel is right all the same
 EQUAL: Dict[Tuple[str, str, str], str] = {
     ("*", "*", "mov.b32 %r, 0 -> mov.b32 %r, 1"): "the least subnormal in place of 0",
+    ("*", "constant", "mov.b16 %rs, 0 -> mov.b16 %rs, 60"): "beyond the end products of two numbers next to 0 in place of 0",
+    ("rows", "term skipped", "and.b32 %r, %r, 31 -> mov.b32 %r, %r"): "only 32 threads get there",
+    ("depth", "term skipped", "and.b32 %r, %r, 31 -> mov.b32 %r, %r"): "only 32 threads get there",
+    ("depth", "mask", "setp.eq.b32 %p, %r, 0 -> setp.eq.b32 %p, %r, 1"): "the second thread draws",
+    ("depth", "mask", "setp.ge.s32 %p, %r, 32 -> setp.ge.s32 %p, %r, 31"): "a lane of the first warp stores where the ticket comes later",
+    ("turned", "mask", "setp.ge.s32 %p, %r, 32 -> setp.ge.s32 %p, %r, 31"): "lane 31 stores in a place that all have read",
+    ("turned", "term skipped", "and.b32 %r, %r, 7 -> mov.b32 %r, %r"): "only 32 threads get there, in groups of four",
+    ("turned", "constant", "min.s32 %r, %r, 4 -> min.s32 %r, %r, 5"): "columns beyond the end, which are not stored, are those of the next line",
+    ("copies", "combiner", "add.s32 %r, %r, %r -> sub.s32 %r, %r, %r"): "of the two groups of a line of 16 the other one, either way",
+    ("copies", "term skipped", "add.s32 %r, %r, 65536 -> mov.b32 %r, %r"): "sums of other warps in a place that all warps have read",
+    ("copies", "constant", "add.s32 %r, %r, 65536 -> add.s32 %r, %r, 49152"): "the same",
+    ("values", "combiner", "add.s32 %r, %r, 2 -> sub.s32 %r, %r, 2"): "of the four groups of a line the second next, either way",
+    ("values", "term doubled", "add.s32 %r, %r, %r -> add.s32 %r, %r, %r; add.s32 %r, %r, %r"): "tiles 0, 2, 2, 4, of which the last is beyond the end",
+    ("values", "*", "mul.lo.s32 %r, %r, 704 -> *"): "of rows 8 later only the first blocks' are stored, whose number is 0",
     ("depth", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
     ("copies", "term skipped", "add.rn.f32 %r, %r, %r -> mov.b32 %r, %r"): "the bias, which is less than the bounds of a sum of 2048 products",
     ("*", "constant", "shfl.sync.bfly.b32 %r, %r, 2, 31, -1 -> shfl.sync.bfly.b32 %r, %r, 3, 31, -1"): "the other two lanes have the same after the first step",
     ("blocks", "predicate", "@!%p bra $L__BB0_1 -> @%p bra $L__BB0_1"): "the other lanes of a row store the same",
     ("blocks", "comparison", "setp.eq.b32 %p, %r, 0 -> setp.ne.b32 %p, %r, 0"): "the other lanes of a row store the same",
     ("blocks", "initial value", "mov.b32 %r, -2147483648 -> mov.b32 %r, -1610612736"): "1e-19 in place of 0",
-    ("blocks", "lanes", f"{MMA} -> {MMA}"): "columns of a row in another order, of which the sum is the same",
+    ("blocks", "two of result exchanged", "0 of mma 3"): "columns of a row after the last mma, in another order, of which the sum is the same",
+    ("blocks", "two of result exchanged", "2 of mma 3"): "the same of the other row",
     ("blocks", "loop bound", "setp.le.s32 %p, %r, 5 -> setp.le.s32 %p, %r, 6"): "a round in which no lane has a block",
     ("blocks", "mask", "setp.eq.b32 %p, %r, 0 -> setp.eq.b32 %p, %r, 1"): "the second lane of a row stores the same, or the second thread draws",
     ("warps", "comparison", "setp.eq.b32 %p, %r, 0 -> setp.ne.b32 %p, %r, 0"): "the other lanes of a row store the same",
@@ -152,7 +166,7 @@ def tile_mutants(lines: List[str], k: int) -> Iterator[Tuple[str, str, str]]:
 
 def mutants(ptx: str, every: int) -> Iterator[Tuple[str, str, str]]:
     """Kind, what is changed, the PTX."""
-    lines = ptx.splitlines()
+    lines, number = ptx.splitlines(), -1
     for k, line in enumerate(lines):
         for what, kind in TAKEN_OUT.items():
             if what in line:
@@ -160,23 +174,25 @@ def mutants(ptx: str, every: int) -> Iterator[Tuple[str, str, str]]:
         yield from tile_mutants(lines, k)
         if "mma.sync" not in line:
             continue
+        number += 1
         operands = list(OPERAND.finditer(line))
         to, own = (re.findall(r"%r\d+|\b0\b", operands[n][0]) for n in (0, 3))
         yield "no mma", "", "\n".join([*lines[:k], *(f"\tmov.b32 {x}, {y};" for x, y in zip(to, own) if x != y), *lines[k + 1:]])
-        for n, name in ((1, "left"), (2, "right"), (3, "sum")):
+        for n, name in ((0, "result"), (1, "left"), (2, "right"), (3, "sum")):
             found = operands[n][0].strip("{}").split(", ")
             for i in range(len(found) - 1):
                 if found[i] == found[i + 1]:
                     continue
-                other = [*found[:i], found[i + 1], found[i], *found[i + 2:]]
-                yield f"two of {name} exchanged", str(i), "\n".join([*lines[:k], line[:operands[n].start()] + "{" + ", ".join(other) + "}" +
-                                                                 line[operands[n].end():], *lines[k + 1:]])
-    yield from of_instructions(ptx, every)
+                other = ", ".join([*found[:i], found[i + 1], found[i], *found[i + 2:]])
+                changed = f"{line[:operands[n].start()]}{{{other}}}{line[operands[n].end():]}"
+                yield f"two of {name} exchanged", f"{i} of mma {number}", "\n".join([*lines[:k], changed, *lines[k + 1:]])
+    yield from (m for m in of_instructions(ptx, every) if m[0] != "lanes" or "mma.sync" not in m[1])  # these are above
 
 
 def main() -> int:
     kernels = {kernel: (hlo, ("--disable", f"strategies.py:{DIRECT if kernel in TILES else SHARED}")) for kernel, hlo in {**KERNELS, **TILES, **ROWS}.items()}
-    runs = [*RUNS, ("s", 0, ORDERS[0])]  # sums that are exact show what one large term hides
+    # sums that are exact show what one large term hides; edge values of these seeds end a row, or a column, in an infinity
+    runs = [*RUNS, ("s", 0, ORDERS[0]), *(("e", seed, ORDERS[0]) for seed in (2, 10))]
     return run_mutants("kernels whose tensor cores add products, with one thing wrong each", kernels, mutants, runs, EQUAL,
                        "choices\n  text matrices\n  strategy product\n")
 
