@@ -93,6 +93,8 @@ TUNE = [                                        # numbers by which they find out
     tune('product.copy',    value=3, off=0,  because='issue slots of a copy to shared memory, with its addresses'),
     tune('product.chain',   value=8, off=0,  because='steps of an iteration that follow each other beside loads and products'),
     tune('product.parts',   value=8, off=0,  because='clocks of a sum of another warp that a lane takes from shared memory, and adds'),
+    tune('product.row_slots', value=4, off=0, because='issue slots of a statistic of a row, beside those for each warp that has a part of it'),
+    tune('product.row_chain', value=4, off=0, because='steps that follow each other until four lanes have combined a statistic of a row'),
     tune('product.work',    value=1 << 10,   because='operations on an element of an operand, at most: of more nobody knows how many run'),
     tune('attention.slots', value=24, off=0, because='issue slots of a tile of columns: the barrier of the ring, and its indices'),
     tune('attention.result', value=12, off=0, because='issue slots of a result: its place, and the store'),

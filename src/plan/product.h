@@ -106,8 +106,8 @@ const HloInstruction *plan_source(RwCx *rw, WbbArena *a, const HloInstruction *x
 
 /* Rows of patterns/strategies.py, read once for many prices: registers of a thread beside tiles, and all that it may
  * have; issue slots of an iteration, of the ring of tiles, of a copy; steps that follow each other; clocks of a sum
- * that another warp has. */
-typedef struct { double regs, most_regs, slots, ring, copy, chain, parts; } PlanProductNumbers;
+ * that another warp has; of a statistic of a row, what lanes combine. */
+typedef struct { double regs, most_regs, slots, ring, copy, chain, parts, row_slots, row_chain; } PlanProductNumbers;
 PlanProductNumbers plan_product_numbers(const TgTarget *t);
 
 /* product_price.c: launch, latency, and the time, of a price whose other terms are known. */

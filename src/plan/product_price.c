@@ -32,6 +32,8 @@ PlanProductNumbers plan_product_numbers(const TgTarget *t)
     return (PlanProductNumbers){.regs = number(t, "product.regs"), .slots = number(t, "product.slots"),
                                 .chain = number(t, "product.chain"), .ring = number(t, "product.ring"),
                                 .copy = number(t, "product.copy"), .parts = number(t, "product.parts"),
+                                .row_slots = number(t, "product.row_slots"),
+                                .row_chain = number(t, "product.row_chain"),
                                 .most_regs = (double)t->regs - number(t, "product.spare")};
 }
 
@@ -199,14 +201,15 @@ static double split_of(const Common *c, const PlanProduct *p, double waves)
 }
 
 /* Statistics of rows: terms, and what lanes, warps and blocks combine; of each SM's blocks that run at once. */
-static double rows_of(const LayRates *r, const PlanProduct *p, double of_sm, double waves)
+static double rows_of(const Common *c, const PlanProduct *p, double of_sm, double waves)
 {
+    const LayRates *r = c->r;
     if (!p->rows) return 0;
     const double results = (double)(plan_side(p, 0) * plan_side(p, 1)), n = 2 * p->row_tiles * p->rows->n;
-    const double slots = results / WARP * p->row_slots + plan_tile_warps(p) * n * (p->column_warps + 4.0);
+    const double slots = results / WARP * p->row_slots + plan_tile_warps(p) * n * (p->column_warps + c->n.row_slots);
     double clocks = of_sm * slots / r->issue, us = 0;
     const double rounds = lay_ceiling((double)p->column_blocks / (4 * PLAN_AT_ONCE)); /* of four lanes */
-    clocks += lay_ceiling(waves) * p->rows->passes * (4 * r->alu + 2 * r->shared_latency);
+    clocks += lay_ceiling(waves) * p->rows->passes * (c->n.row_chain * r->alu + 2 * r->shared_latency);
     if (p->column_warps > 1) clocks += lay_ceiling(waves) * p->rows->passes * (r->barrier + r->shared_latency);
     if (p->column_blocks > 1) {
         clocks += 2 * r->barrier + r->atomic + r->fence + rounds * r->l2_latency;
@@ -260,7 +263,7 @@ static LayPrice price_of(const Common *c, const PlanProduct *p)
                       r->wavefront / r->clock;
     x.term[LAY_ISSUE] = all * slots / r->issue / r->clock;
     x.term[LAY_CHAIN] = all / at_once * chain_of(c, p, &moved, tensor, way) / r->clock;
-    x.term[LAY_SPLIT] = split_of(c, p, of_sm / held.blocks) + rows_of(r, p, of_sm, of_sm / held.blocks);
+    x.term[LAY_SPLIT] = split_of(c, p, of_sm / held.blocks) + rows_of(c, p, of_sm, of_sm / held.blocks);
     plan_add_up_product(r, &x);
     return x;
 }
