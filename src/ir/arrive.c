@@ -153,9 +153,11 @@ static bool converges(const IrGraph *g, const IrBlock *b)
     return false;
 }
 
+bool ir_converges(const IrKernel *k) { return converges(k->g, &k->body); }
+
 const char *ir_not_arriving(const IrKernel *k)
 {
-    if (!converges(k->g, &k->body)) return NULL;
+    if (!ir_converges(k)) return NULL;
     WbbArena *arena = wbb_arena_new(k->g->cx);
     Arrival x = {.k = k, .g = k->g, .arena = arena};
     x.same = WBB_NEW_N(arena, uint8_t, k->g->n);

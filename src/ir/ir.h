@@ -355,6 +355,7 @@ void ir_verify(const IrKernel *k);
 /* arrive.c: NULL, or what is wrong: a barrier or a shuffle below a condition on which the threads that should arrive
  * there may differ */
 const char *ir_not_arriving(const IrKernel *k);
+bool ir_converges(const IrKernel *k); /* does it have barriers or shuffles at all? */
 
 /* eval.c: the reference meaning of a scalar node. `leaf` gives the values of loads, variables, values and calls. False:
  * the node has no value (a selected instruction, or several lanes). */

@@ -124,15 +124,6 @@ static void visit(Carry *c, const IrBlock *b)
     }
 }
 
-/* Threads that wait for each other share the terms of a fold: none waits for the iteration before, and layouts say how
- * many loads of a thread are under way. */
-static bool meets(const IrGraph *g)
-{
-    for (IrRef r = 1; r < g->n; r++)
-        if (sc_op_info[ir_at(g, r)->op].effects & SC_CONVERGENT) return true;
-    return false;
-}
-
 static IrRef with_carried(void *arg, IrRef r, const IrRef *made, const uint8_t *need)
 {
     (void)need;
@@ -142,7 +133,9 @@ static IrRef with_carried(void *arg, IrRef r, const IrRef *made, const uint8_t *
 
 void vec_carry(RwCx *rw, IrKernel *k, uint32_t registers)
 {
-    if (!registers || meets(k->g)) return;
+    /* Threads that meet share the terms of a fold: none waits for the iteration before, and layouts say how many loads
+     * of a thread are under way. */
+    if (!registers || ir_converges(k)) return;
     const uint32_t n = k->g->n;
     Carry c = {.rw = rw, .k = k, .g = k->g, .arena = wbb_arena_new(k->g->cx), .registers = registers, .n = n};
     c.carried = WBB_NEW_N(c.arena, IrRef, n);
