@@ -385,11 +385,10 @@ static IrRef term_of(PlanWalk *w, uint32_t number, int64_t size)
 /* Does the term of a fold decide an index? */
 static bool has_term(const PlanWalk *w, IrRef node)
 {
-    const IrGraph *g = rw_graph(w->rw);
-    for (uint32_t k = 0; k < w->terms.n; k++)
-        if (w->terms.items[k].node == node) return true;
-    for (uint32_t k = 0, n = ir_arity(g, node); k < n; k++)
-        if (has_term(w, ir_operand(g, node, k))) return true;
+    const IrRefs of = ir_variables(rw_graph(w->rw), w->a, node, rw_marks(w->rw));
+    for (uint32_t v = 0; v < of.n; v++)
+        for (uint32_t k = 0; k < w->terms.n; k++)
+            if (w->terms.items[k].node == of.items[v]) return true;
     return false;
 }
 
