@@ -192,16 +192,14 @@ static bool has_terms(Search *s, const FuseGroup *g)
 }
 
 /* Would a kernel that takes little more than its bytes gain by being another? */
-static bool is_slow(Search *s, const FuseGroup *g)
+static bool is_slow(Search *s, FusePrice *x)
 {
-    FusePrice *x = fuse_price_of(s->prices, g);
     return x->stays && fuse_ask(s->prices, x) * (1 - s->how->rates.save) > x->least;
 }
 
-static WbbEntry *of_text(Search *s, const FuseGroup *g)
+static WbbEntry *of_text(Search *s, const FusePrice *x)
 {
-    const char *text = fuse_price_of(s->prices, g)->text;
-    return wbb_map_put_bytes(&s->texts, text, strlen(text));
+    return wbb_map_put_bytes(&s->texts, x->text, strlen(x->text));
 }
 
 /* Choices that are made the other way than the walk would. */
@@ -278,23 +276,27 @@ static bool search_near(Search *s, const FuseGrouping *g)
 {
     double all = 0;
     bool any = false;
-    for (uint32_t k = 0; k < n_kernels(s); k++) kernel(s, k)->tried = kernel(s, k)->stays;
-    for (uint32_t k = 0; k < n_kernels(s); k++) kernel(s, k)->was = kernel(s, k)->stays = false;
+    for (uint32_t k = 0; k < n_kernels(s); k++) {
+        FusePrice *x = kernel(s, k);
+        x->tried = x->stays;
+        x->was = x->stays = false;
+    }
     s->texts = (WbbMap){.arena = s->arena};
     for (uint32_t k = 0; k < g->n_groups; k++) {
         if (wbb_progress(s->cx, "prices of kernels", k, g->n_groups)) wbb_stop(s->cx);
         FusePrice *x = fuse_price_of(s->prices, &g->groups[k]);
         all += fuse_ask(s->prices, x);
         x->was = x->stays = true;
-        of_text(s, &g->groups[k])->value++;
+        of_text(s, x)->value++;
     }
     (void)wbb_progress(s->cx, "prices of kernels", g->n_groups, g->n_groups);
     for (uint32_t k = 0; k < g->n_groups; k++) {
         const FuseGroup *x = &g->groups[k];
         if (wbb_progress(s->cx, "other cuts of kernels", k, g->n_groups)) wbb_stop(s->cx);
-        if (has_terms(s, x) || !is_slow(s, x) || fuse_price_of(s->prices, x)->tried) continue;
-        WbbEntry *like = of_text(s, x);
-        const FusePrice *price = fuse_price_of(s->prices, x);
+        if (has_terms(s, x)) continue;
+        FusePrice *price = fuse_price_of(s->prices, x);
+        if (!is_slow(s, price) || price->tried) continue;
+        WbbEntry *like = of_text(s, price);
         if ((double)like->value * (price->seconds - price->least) <= s->how->rates.worth * all) continue;
         bool *marked = WBB_NEW_N(s->arena, bool, s->c->n_instructions + 1);
         for (uint32_t j = 0; j < x->n_members; j++) {

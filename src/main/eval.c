@@ -90,10 +90,9 @@ static void print_few(WbbArena *a, const EvValue *v, bool bounds, uint32_t k, in
  * elements, or SAMPLE of each output where outputs and inputs have more than LARGE. */
 enum { SAMPLE = 8, LARGE = 1 << 15 };
 
-static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const JudgeRun *run)
+static WbbStatus check_bounds(WbbCx *cx, WbbArena *a, const EvalOptions *o, const HloModule *m, const JudgeRun *run,
+                              const HloShape *const *leaves, uint32_t count)
 {
-    const HloShape **leaves;
-    const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
     EvPositions *at = WBB_NEW_N(a, EvPositions, count + 1);
     int64_t elements = 0;
     for (uint32_t k = 0; k < count; k++) elements += hlo_elements(leaves[k]);
@@ -176,9 +175,9 @@ static WbbStatus eval(const Call *call)
     const JudgeRun run = judge_with_case(cx, a, m, NULL, plain, &spikes);
     const EvMode mode = o->f64 ? EV_F64 : !o->bounds ? EV_PLAIN : ev_bounds_mode(main_accuracy(o->accuracy, o->approx));
     const bool bounds = mode >= EV_BOUNDS;
-    if (bounds && o->perturb) return check_bounds(cx, a, o, m, &run);
     const HloShape **leaves;
     const uint32_t count = hlo_leaves(a, m->entry->root->shape, &leaves);
+    if (bounds && o->perturb) return check_bounds(cx, a, o, m, &run, leaves, count);
     const EvResult *r = run_wanted(cx, a, o, m, &run, mode, leaves, count);
     if (o->output) {
         wbb_make_dir(cx, o->output);

@@ -77,12 +77,12 @@ static bool is_given(WbbCx *cx, WbbArena *a, const Question *q)
  * kernel is made. */
 static void make(Question *q)
 {
+    if (q->made) return;
+    q->made = true;
     const TgTarget *t = q->one.target;
     const HloComputation *body = q->one.plan.fusion->body;
     const double wait_us = 1e6 * pipe_fuse(q->cx, q->arena, t, NULL, 0)->how.rates.wait;
     const bool few = body->n_instructions < tg_tuned(t, "apart.few");
-    if (q->made) return;
-    q->made = true;
     if (few && gr_operations(q->cx, q->arena, body) * wait_us <= plan_least_us(t)) return;
     PipeOptions o = *q->o;
     PipeResult r;
