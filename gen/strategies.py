@@ -1,6 +1,6 @@
 """`strategy(..)`: its words, and what is wrong with a row. A name is that of the function that makes such a plan, with dots as underscores: plan_make_NAME
 of src/plan for a row at 'fusion' or 'text'; 'edge.NAME' is that of a move, fuse_move_NAME of src/fuse, and of its choice. `definitions` lists these for C,
-which declares and calls them by it, and those at 'module', which src/pipe/better_apart.c has. The order of the rows is the order of trying.
+which declares and calls them by it, and those at 'module', make_NAME of src/pipe/better_apart.c. The order of the rows is the order of trying.
 
     fault([strategy("sort", because=" ")])      ("patterns/strategies.py", 7), "strategy('sort', ..): because= is empty; .."
 """
@@ -72,10 +72,10 @@ def faults(rows: Sequence[Strategy]) -> Iterator[Tuple[Tuple[str, int], str]]:
             yield say("save= and tested=: a time decides or a test of its own, not both")
         if type(r.fewer) is not int or not 0 <= r.fewer <= 99:
             yield say(f"fewer={r.fewer!r}: percent from 0 to 99 are expected")
-        if r.launches not in (1, 2) or (r.launches == 2 and r.at != "fusion"):
-            yield say(f"launches={r.launches!r}: 1, or 2 of a strategy that cuts a fusion, are expected")
-        if r.rival and (r.at not in ("fusion", "text") or (r.save is None and not r.tested)):
-            yield say("rival: of a fusion or a text, with save= or tested=, is expected")
+        if r.launches not in (1, 2) or (r.launches == 2 and r.at not in ("fusion", "module")):
+            yield say(f"launches={r.launches!r}: 1, or 2 of a strategy that cuts a fusion or a module, are expected")
+        if r.rival and (r.at == "edge" or (r.save is None and not r.tested)):
+            yield say("rival: with save= or tested=, and of no edge, is expected")
         for name in (n for n in (*r.first, *r.parts) if not any(x.name == n and x.at == "fusion" for x in rows)):
             yield say(f"its parts do not try '{name}', which no fusion does")
     for r in (r for n, r in enumerate(rows) if n >= MOST and r.at == "fusion"):

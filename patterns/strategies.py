@@ -4,7 +4,7 @@ Of the rows at 'fusion' the first that is possible makes the base. Each further 
 of the base if it saves `save=` percent of its time (0: more than a tie), or takes as long with less than `fewer=` percent of its issue slots; of equal ones the
 first. It is not tried where its launches (`launches=` at least) and bytes alone take longer than it may. tested= says why a row has no such price, and what
 its own test is: it takes the place of the base where that holds. A strategy that cuts a fusion plans its parts alike; first= and parts= are strategies that its
-first part, and each part, does not try. Rows at 'text' write a text anew, each on what those before it left; those at 'module' say why one becomes several.
+first part, and each part, does not try. Rows at 'text' write a text anew, each on what those before it left; those at 'module' make one several.
 needed= says why a row cannot be left out: `--disable strategies.py:LINE` leaves out any other one, and each fusion still compiles; `--explain` lists what was
 tried. rival=True: it is made of the base, and is none. The row's name is that of its C function: plan_make_NAME of src/plan.
 """
@@ -46,8 +46,8 @@ TEXTS = [                                       # each on what those before it l
     strategy('columns', at='text', save=5, rival=True, because='sums over rows in parts, which the kernel of these rows makes; less is no sure gain'),
 ]
 MODULES = [
-    strategy('again', at='module', tested='how often values are computed', because='launches of their own compute once what one kernel would again and again'),
-    strategy('apart', at='module', save=10, because='the kernels of the cut by price take less time than the one kernel'),
+    strategy('again', at='module', tested='how often it computes them', rival=True, because='launches compute once what one kernel would again and again'),
+    strategy('apart', at='module', save=10, launches=2, rival=True, because='several kernels take less time than the one that could compute it'),
 ]
 EDGES = [                                       # of a module that is cut: where a value lives that others need; tried the other way near slow kernels, too
     strategy('edge.join',  at='edge', tested='the same elements', because='kernels that need the same elements of a value are one, and read it once'),

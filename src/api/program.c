@@ -199,7 +199,7 @@ typedef struct {
 static void better_apart(WbbCx *cx, void *arg)
 {
     Apart *a = arg;
-    a->apart = pipe_better_apart(cx, &a->options, "<text>", a->text, a->n) != NULL;
+    a->apart = pipe_better_apart(cx, &a->options, "<text>", a->text, a->n, NULL) != NULL;
 }
 
 int wb_better_apart(wb_context *cx, const char *text, size_t n, const wb_options *o)

@@ -140,6 +140,12 @@ static void write_bundle(WbbCx *cx, const Bundle *b, const char *folder)
     bd_write(cx, b, folder);
 }
 
+/* Of what may be several kernels, and is made one, as that is asked for: what became of the rows that say so. */
+static void explain_apart(WbbCx *cx, const CompileFile *f, const PipeOptions *p, const char *text, size_t n)
+{
+    if (!p->layout && !p->plan.text) (void)pipe_better_apart(cx, p, f->file, text, n, f->out);
+}
+
 /* What asks for the bundle, its PTX and the report alone may come from the store. */
 static void one_bundle(WbbCx *cx, WbbArena *a, const CompileFile *f, PipeOptions *p, const char *text, size_t n)
 {
@@ -149,7 +155,7 @@ static void one_bundle(WbbCx *cx, WbbArena *a, const CompileFile *f, PipeOptions
     if (f->output) write_bundle(cx, m.bundle, f->output);
     if (m.missing) wbb_note(cx, (WbbLoc){.file = f->file}, "no machine code: %s", m.missing);
     if (o->emit || (!o->output && !o->explain)) wbb_put(f->out, m.emitted);
-    if (o->explain) wbb_put(f->out, m.explain);
+    if (o->explain) wbb_put(f->out, m.explain), explain_apart(cx, f, p, text, n);
 }
 
 /* --emit plan: of a module that becomes a program, the plan of that. */
@@ -189,7 +195,7 @@ static WbbStatus one_file(WbbCx *cx, WbbArena *a, const CompileFile *f)
         wbb_put(b, "assembled; -o DIR writes it\n");
     else if (prints) wbb_put(b, r.emitted);
     if (r.bundle) {
-        if (o->explain) pipe_explain(b, &r);
+        if (o->explain) pipe_explain(b, &r), explain_apart(cx, f, &p, text, n);
         if (o->bijection && !o->json) put_stores(b, file, &r);
         for (uint32_t k = 0; o->trace && k < r.n_kernels; k++) pipe_trace(b, a, r.kernels[k].rw, UINT32_MAX);
         if (o->json) put_json(cx, a, b, file, &r, o->bijection);
@@ -261,7 +267,7 @@ static const char *why_apart(WbbCx *cx, const CompileOptions *o, ProgKind kind, 
     if (kind == PROG_FUSIONS) return NULL;
     if (o->layout || o->plan || o->explain || o->trace || o->print_after || o->bijection) return NULL;
     const PipeOptions p = pipe_options(cx, cx->arena, o);
-    return pipe_better_apart(cx, &p, file, text, n);
+    return pipe_better_apart(cx, &p, file, text, n, NULL);
 }
 
 /* What a file is, and why it is better a program. */

@@ -25,7 +25,7 @@ static PlanOfText follow(PlanTry *x, const PlanGivenPlan *given)
         x->texts->number = of->number;
         if (!plan_try_row(x, of->row, made))
             wbb_fail(x->cx, of->at, "%s is not possible: %s", of->row->name, x->why_not);
-        tried[k] = (PlanOutcome){.row = of->row, .plan = made, .us = -1, .taken = true, .number = of->number};
+        tried[k] = (PlanOutcome){.row = of->row, .plan = made, .taken = true, .number = of->number};
         plan_take_text(x, made);
     }
     PlanOptions options = *x->options;

@@ -265,7 +265,7 @@ typedef struct {
     const TgStrategy *row; /* NULL: the text is planned as it is written */
     const struct Plan *plan; /* NULL: it is not possible, or was left out */
     const char *why;             /* .. why not */
-    double us;                   /* below 0: not asked */
+    const struct LayPrice *price; /* NULL: nobody has asked for it */
     int64_t number;              /* of a text: PlanGivenText.number */
     bool taken;
 } PlanOutcome;
@@ -557,5 +557,7 @@ void plan_visit_taken(const PlanOutcome *tried, uint32_t n, PlanVisitTaken *visi
 /* strategies_text.c: what became of each strategy: of the plan, of its parts where it is cut, and of those that wrote
  * its text anew: texts [n]. */
 void plan_print_strategies(WbbBuf *out, const Plan *p, const PlanOutcome *texts, uint32_t n, const TgTarget *t);
+/* The same of other rows, below a line that says which; nothing of none. */
+void plan_print_outcomes(WbbBuf *out, const char *of, const PlanOutcome *tried, uint32_t n, const TgTarget *t);
 
 #endif

@@ -13,21 +13,31 @@
 
 #include <string.h>
 
-static const struct {
-    const char *name;
-    PlanMake *make;
-} makers[] = {
+static const PlanMaker makers[] = {
+    {NULL, plan_make_written},
 #define STRATEGY(function, name) {name, plan_make_##function},
 #include "strategies.def"
 };
 
 /* NULL: the rows of another program, which this one was given, have one more. */
-static PlanMake *maker_of(const TgStrategy *row)
+static PlanMake *maker_of(const PlanTry *x, const TgStrategy *row)
 {
-    if (!row) return plan_make_written;
-    for (size_t k = 0; k < WBB_LEN(makers); k++)
-        if (!strcmp(makers[k].name, row->name)) return makers[k].make;
+    const PlanOthers of = x->others ? *x->others : (PlanOthers){makers, WBB_LEN(makers), NULL};
+    for (size_t k = 0; k < of.n_makers; k++) {
+        const char *name = of.makers[k].name;
+        if (row && name ? !strcmp(name, row->name) : !row && !name) return of.makers[k].make;
+    }
     return NULL;
+}
+
+/* What a plan takes that one of those tried has made. */
+static LayPrice price_of(PlanTry *x, const Plan *p)
+{
+    LayPrice *price = WBB_NEW(x->a, LayPrice);
+    *price = x->others ? x->others->price(x, p) : plan_price(x->a, p, x->t);
+    for (uint32_t k = 0; k < x->n_tried; k++)
+        if (x->tried[k].plan == p) x->tried[k].price = price;
+    return *price;
 }
 
 /* --- one strategy ------------------------------------------------------------------------------------------------- */
@@ -62,7 +72,7 @@ static const char *sentence_of(const PlanTry *x, size_t before)
 
 static bool is_made(PlanTry *x, const TgStrategy *row, Plan *p, Declined *first)
 {
-    Making m = {.x = x, .make = maker_of(row)};
+    Making m = {.x = x, .make = maker_of(x, row)};
     const size_t before = strlen(x->cx->messages);
     if (x->base) m.plan = *x->base;
     x->row = row, x->why_not = "", x->number = 0;
@@ -113,7 +123,7 @@ static const Plan *try_row(PlanTry *x, const TgStrategy *row, Declined *declined
 {
     PlanOutcome *t = &x->tried[x->n_tried++];
     Plan *p = WBB_NEW(x->a, Plan);
-    *t = (PlanOutcome){.row = row, .us = -1};
+    *t = (PlanOutcome){.row = row};
     if (row && row->off) t->why = "left out";
     else if (!is_made(x, row, p, declined)) t->why = x->why_not;
     else t->plan = p, t->number = x->number;
@@ -135,7 +145,7 @@ static void take(Search *s, PlanOutcome *x)
 static void find_base_price(PlanTry *x, Search *s)
 {
     if (s->base.us > 0) return;
-    s->base = s->best = plan_price(x->a, x->found, x->t);
+    s->base = s->best = price_of(x, x->found);
 }
 
 /* Could a plan of this strategy take the place of the best one? */
@@ -166,8 +176,7 @@ static bool takes_less(PlanTry *x, Search *s, PlanOutcome *t)
         return true;
     }
     find_base_price(x, s);
-    const LayPrice own = plan_price(x->a, t->plan, x->t);
-    t->us = own.us;
+    const LayPrice own = price_of(x, t->plan);
     if (!plan_takes_less(x->t, t->row, x->shared, &own, price_of_base(x, s, t->plan))) return false;
     if (s->of->plan != x->found && own.us >= s->best.us) return false;
     s->best = own;
@@ -193,7 +202,7 @@ static const Plan *search(PlanTry *x, Declined *declined, bool all)
     x->tried = WBB_NEW_N(x->a, PlanOutcome, x->t->n_strategies + 1), x->n_tried = 0;
     const bool prices = tg_find_rate(x->t, "clock"); /* a target without rates has none, and the first plan is taken */
     x->found = NULL, x->shared = NULL;
-    if (x->texts && try_row(x, NULL, declined)) {
+    if (x->at != TG_AT_FUSION && try_row(x, NULL, declined)) {
         take(&s, x->tried);
         hold(x, &s, s.of->plan);
     }
@@ -201,9 +210,9 @@ static const Plan *search(PlanTry *x, Declined *declined, bool all)
         const TgStrategy *row = &x->t->strategies[k];
         const bool base = !row->rival, further = row->taken != TG_FIRST;
         if (row->at != x->at || !(x->found ? further : base)) continue;
-        if (x->texts ? x->options->layout != NULL : x->options->without >> k & 1) continue;
+        if (x->at == TG_AT_FUSION ? x->options->without >> k & 1 : x->options->layout != NULL) continue;
         if (x->found && !row->off && !may_take_less(x, &s, row)) {
-            x->tried[x->n_tried++] = (PlanOutcome){.row = row, .us = -1, .why = why_not_tried(x, row)};
+            x->tried[x->n_tried++] = (PlanOutcome){.row = row, .why = why_not_tried(x, row)};
             continue;
         }
         const Plan *p = try_row(x, row, declined);
@@ -253,7 +262,7 @@ static Plan follow(PlanTry *x)
     p->tried = WBB_NEW(x->a, PlanOutcome);
     Plan *kept = WBB_NEW(x->a, Plan);
     *kept = *p;
-    p->tried[0] = (PlanOutcome){.row = given->row, .plan = kept, .us = -1, .taken = true};
+    p->tried[0] = (PlanOutcome){.row = given->row, .plan = kept, .taken = true};
     p->n_tried = 1;
     return *p;
 }

@@ -23,6 +23,23 @@ typedef struct {
     bool *reduced; /* Plan.reduced */
 } PlanSharing;
 
+struct PlanTry;
+/* Makes *p, a copy of the base, or says in why_not why it is not possible. A maker may also decline. */
+typedef bool PlanMake(struct PlanTry *x, Plan *p);
+
+/* The function of a row; .name NULL: that of what further rows are held against. */
+typedef struct {
+    const char *name;
+    PlanMake *make;
+} PlanMaker;
+
+/* Rows that no fusion and no text has (src/pipe/better_apart.c). */
+typedef struct {
+    const PlanMaker *makers; /* [n_makers] */
+    size_t n_makers;
+    LayPrice (*price)(const struct PlanTry *x, const Plan *p); /* of a plan that one of them made */
+} PlanOthers;
+
 typedef struct PlanTry {
     WbbCx *cx;
     WbbArena *a;
@@ -34,7 +51,8 @@ typedef struct PlanTry {
     PlanOutcome *tried; /* [n_tried] what became of each, in their order */
     uint32_t n_tried;
     const Plan *base; /* of the fusion, with roots, buffers and limits, without kernels; NULL: of another text */
-    const TgStrategy *row; /* that is tried; NULL: the text as it is written */
+    const PlanOthers *others; /* NULL: rows of a fusion or a text */
+    const TgStrategy *row; /* that is tried; NULL: what they are held against: the text as it is written */
     const struct PlanGiven *given; /* that is followed; NULL: one is chosen */
     const Plan *found; /* of a rival: the plan whose place it may take; of a text: of the one before it */
     const PlanRange *shared; /* .. whose one kernel has this range; NULL: it is another plan, or its layout was given */
@@ -61,9 +79,6 @@ typedef struct PlanTexts {
     int64_t number; /* PlanGivenText.number; 0: any */
     bool follows;   /* a plan is given, whose strategy says what is possible */
 } PlanTexts;
-
-/* Makes *p, a copy of the base, or says in why_not why it is not possible. A maker may also decline. */
-typedef bool PlanMake(PlanTry *x, Plan *p);
 
 /* strategies.c: the plan by the rows of the target. Declines where no strategy is possible, as the first did. */
 Plan plan_best(PlanTry *x);

@@ -13,7 +13,7 @@ static const char *name_of(const PlanOutcome *x) { return x->row ? x->row->name 
 
 static LayPrice price_of(WbbBuf *out, const PlanOutcome *x, const TgTarget *t)
 {
-    return plan_price(out->arena, x->plan, t);
+    return x->price ? *x->price : plan_price(out->arena, x->plan, t);
 }
 
 /* The term by which one plan takes longer than another one. */
@@ -33,7 +33,8 @@ static void print_lost(WbbBuf *out, const PlanOutcome *x, const PlanOutcome *tak
     wbb_putf(out, "lost, %.2f us", own.us);
     if (!base && x->row && x->row->taken == TG_CHEAPER && x->row->save)
         wbb_putf(out, ", where it must save %lld %%", (long long)x->row->save);
-    if (more >= 0.005) wbb_putf(out, ": %s %.2f more than in %s", lay_term_name[most], more, name_of(taken));
+    if (more >= 0.005 && other.us > 0)
+        wbb_putf(out, ": %s %.2f more than in %s", lay_term_name[most], more, name_of(taken));
     wbb_put(out, "\n");
 }
 
@@ -43,7 +44,8 @@ static void print_taken(WbbBuf *out, const PlanOutcome *x, const TgTarget *t)
     LayTerm most = LAY_DRAM;
     for (int k = 0; k < LAY_LATENCY; k++)
         if (price.term[k] > price.term[most]) most = (LayTerm)k;
-    wbb_putf(out, "taken, %.2f us, %s %.2f", price.us, lay_term_name[most], price.term[most]);
+    wbb_put(out, "taken");
+    if (price.us > 0) wbb_putf(out, ", %.2f us, %s %.2f", price.us, lay_term_name[most], price.term[most]);
     if (x->row && x->row->taken == TG_TESTED) wbb_putf(out, ", by its own test: %s", x->row->tested);
     wbb_put(out, "\n");
 }
@@ -65,7 +67,7 @@ static const PlanOutcome *print_tried(WbbBuf *out, const PlanOutcome *tried, uin
         if (!x->plan) wbb_putf(out, says_all ? "%s\n" : "not possible: %s\n", x->why);
         else if (x->taken) print_taken(out, x, t);
         else if (taken) print_lost(out, x, taken, x == base, t);
-        else wbb_putf(out, "lost, %.2f us\n", x->us);
+        else wbb_putf(out, "lost, %.2f us\n", x->price ? x->price->us : 0);
     }
     return taken;
 }
@@ -90,10 +92,15 @@ void plan_visit_taken(const PlanOutcome *tried, uint32_t n, PlanVisitTaken *visi
     }
 }
 
+void plan_print_outcomes(WbbBuf *out, const char *of, const PlanOutcome *tried, uint32_t n, const TgTarget *t)
+{
+    if (n) wbb_putf(out, "%s:\n", of);
+    print_tried(out, tried, n, t, true, 2);
+}
+
 void plan_print_strategies(WbbBuf *out, const Plan *p, const PlanOutcome *texts, uint32_t n, const TgTarget *t)
 {
     wbb_put(out, "strategies of patterns/strategies.py, the first that is possible, and rivals of it:\n");
     print_plan(out, p, t, true, 2);
-    if (n) wbb_put(out, "strategies that write the text anew:\n");
-    print_tried(out, texts, n, t, true, 2);
+    plan_print_outcomes(out, "strategies that write the text anew", texts, n, t);
 }
