@@ -271,7 +271,7 @@ static double body_seconds(WbbCx *cx, const HloInstruction *loop, const FuseHow 
 {
     WbbArena *scratch = wbb_arena_new(cx);
     FuseHow alone = *how;
-    alone.explain = alone.plan = NULL;
+    alone.explain = alone.plan = NULL, alone.taken = NULL;
     const FuseCut cut = fuse_cut(cx, scratch, hlo_called(loop, "body"), &alone);
     double sum = 0;
     for (uint32_t k = 0; k < cut.n; k++) {
@@ -405,6 +405,15 @@ static void put_seconds(WbbCx *cx, const HloComputation *c, const FuseHow *how, 
     wbb_putf(b, "  its kernels take %.3f us\n", sum * 1e6);
 }
 
+/* Counts the choices that were made, by their rows. */
+static void count_taken(const HloComputation *c, const FuseGrouping *g, uint64_t *taken)
+{
+    for (uint32_t k = 0; k < g->n_points; k++) taken[g->points[k].what] += g->points[k].yes;
+    for (uint32_t k = 0; k < c->n_instructions; k++)
+        taken[FUSE_LOOP] += c->instructions[k]->opcode == HLO_WHILE && g->mixed[k];
+    for (uint32_t k = 0; k < g->n_groups; k++) taken[FUSE_EPILOGUE] += g->groups[k].library;
+}
+
 static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const FuseHow *how)
 {
     const uint32_t n = c->n_instructions + 1;
@@ -424,6 +433,7 @@ static FuseCut cut_priced(WbbCx *cx, WbbArena *a, const HloComputation *c, const
     }
     if (how->library && how->seconds) fuse_products(cx, a, c, how, &g, explain ? &found : NULL);
     if (how->library && how->seconds) fuse_move_calls(cx, a, c, how, &g, explain ? &found : NULL);
+    if (how->taken) count_taken(c, &g, how->taken);
     if (how->plan) fuse_put_plan(a, how->plan, c, &g, how);
     if (explain && how->seconds) put_seconds(cx, c, how, &g, &found);
     if (explain) {

@@ -138,6 +138,7 @@ typedef struct {
     void *arg;
     uint32_t combinations; /* 0: choices near slow kernels; else all combinations of choices, at most so many */
     WbbBuf *explain; /* takes a line for each decision; NULL: nobody asks */
+    uint64_t *taken; /* [FUSE_CHOICES] counts choices of FUSE_PRICED that were made; NULL: nobody asks */
     const FuseStated *stated; /* of FUSE_STATED */
     WbbBuf *plan; /* of FUSE_PRICED and FUSE_STATED: takes the text of the plan; NULL: nobody asks */
 } FuseHow;

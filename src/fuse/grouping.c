@@ -469,7 +469,7 @@ static bool place_leave(FuseWork *w, const HloInstruction *i, FuseNeeds *n)
     if (w->rates->edges[FUSE_LEAVE].off) return false;
     const bool alone = fuse_is_other(w, i, FUSE_LEAVE);
     const uint32_t joins = alone ? UINT32_MAX : kernel_that_leaves(w, i, n, true);
-    if (alone || joins != UINT32_MAX) fuse_put_point(w, i, FUSE_LEAVE);
+    if (alone || joins != UINT32_MAX) fuse_put_point(w, i, FUSE_LEAVE, !alone);
     if (joins == UINT32_MAX) return false;
     say(w, i, "left in memory by the kernel of %s", fuse_kernel_name(w, joins));
     leave_in(w, i, joins, n);

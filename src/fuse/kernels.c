@@ -460,17 +460,18 @@ bool fuse_is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what)
     return w->other[i->id * FUSE_CHOICES + what];
 }
 
-void fuse_put_point(FuseWork *w, const HloInstruction *i, FuseChoice what)
+void fuse_put_point(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes)
 {
-    const FusePoint x = {i->id, what};
+    const FusePoint x = {i->id, what, yes};
     WBB_PUSH(w->arena, &w->points, x);
 }
 
 bool fuse_choose(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes)
 {
     if (w->rates->edges[what].off) return false;
-    fuse_put_point(w, i, what);
-    return yes != fuse_is_other(w, i, what);
+    yes = yes != fuse_is_other(w, i, what);
+    fuse_put_point(w, i, what, yes);
+    return yes;
 }
 
 const char *fuse_kernel_name(const FuseWork *w, uint32_t kernel)

@@ -93,7 +93,7 @@ FuseGroup fuse_group_of(FuseWork *w, WbbArena *a, const FuseKernel *k);
 FuseKernel fuse_both(FuseWork *w, const FuseKernel *x, const FuseKernel *y);
 /* A choice that may be made either way, and would be `yes`. */
 bool fuse_choose(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes);
-void fuse_put_point(FuseWork *w, const HloInstruction *i, FuseChoice what); /* .. one of FuseGrouping.points */
+void fuse_put_point(FuseWork *w, const HloInstruction *i, FuseChoice what, bool yes); /* one of FuseGrouping.points */
 bool fuse_is_other(const FuseWork *w, const HloInstruction *i, FuseChoice what); /* is it made the other way? */
 const char *fuse_kernel_name(const FuseWork *w, uint32_t kernel); /* that of its first output */
 double fuse_kernel_seconds(FuseWork *w, const FuseKernel *k); /* 0: they are not known */

@@ -120,7 +120,7 @@ double fuse_ask(FusePrices *p, FusePrice *x); /* its seconds */
 double fuse_price(FusePrices *p, const FuseGroup *g);
 
 /* grouping.c ------------------------------------------------------------------------------------------------------- */
-typedef struct { uint32_t id; FuseChoice what; } FusePoint;
+typedef struct { uint32_t id; FuseChoice what; bool yes; } FusePoint;
 
 typedef struct {
     FuseRole *roles; /* [id] */

@@ -267,7 +267,8 @@ static const char *why_apart(WbbCx *cx, const CompileOptions *o, ProgKind kind, 
     if (kind == PROG_FUSIONS) return NULL;
     if (o->layout || o->plan || o->explain || o->trace || o->print_after || o->bijection) return NULL;
     const PipeOptions p = pipe_options(cx, cx->arena, o);
-    return pipe_better_apart(cx, &p, file, text, n, NULL);
+    const TgStrategy *row = pipe_better_apart(cx, &p, file, text, n, NULL);
+    return row ? row->because : NULL;
 }
 
 /* What a file is, and why it is better a program. */

@@ -26,6 +26,20 @@ WbbStatus main_rules_end(const RulesCall *c, WbbStatus status);
 WbbBuf *main_json_begin(const RulesCall *c);
 void main_json_end(const RulesCall *c, const char *schema); /* wbb_json_end, and a line's end */
 
+/* rules_module.c: the kernels that `compile` makes of a file. Fails or declines where a module cannot be cut. */
+typedef struct {
+    const char *file, *text;
+    size_t n;
+} RulesKernel;
+typedef struct {
+    RulesKernel *items; /* [n] each once */
+    uint32_t n;
+    const char *plan;      /* of the module that was cut; NULL: it is one kernel */
+    const TgStrategy *row; /* at 'module', that made several; NULL: none did */
+    uint64_t edges[FUSE_CHOICES]; /* choices of each row at 'edge' that were made */
+} RulesKernels;
+RulesKernels main_rules_kernels(WbbCx *cx, WbbArena *a, const PipeOptions *o, const char *file, const char *assume);
+
 /* rules_list.c; the file of the name for the others, rules_new.c for new-target */
 extern const Command main_rules_list, main_rules_size, main_rules_budget;
 extern const Command main_rules_test, main_rules_trace, main_rules_why, main_rules_cover, main_rules_ablate;

@@ -65,6 +65,22 @@ static uint32_t nodes_of(WbbArena *a, const IrKernel *k)
     return nodes.n;
 }
 
+/* Adds what a kernel is, and what fired there, to the compile of its file. */
+static void add_kernel(WbbCx *cx, WbbArena *a, const Ablation *b, Compile *x, const PipeResult *r)
+{
+    for (uint32_t k = 0; k < r->n_kernels; k++) x->size.size[NODES] += nodes_of(a, r->kernels[k].ir);
+    x->size.size[PTX] += report_ptx_facts(a, r->ptx).instructions;
+    x->code = wbb_hash(r->ptx, strlen(r->ptx), x->code);
+    if (b->o->sass && r->cubin.bytes && r->kernel->grid)
+        x->size.size[SASS] += tg_sass(cx, r->target, &r->cubin, r->kernel->name).sass;
+    if (x->without) return;
+    for (int which = 0; which < 2; which++) {
+        const uint32_t rules = main_tables(b->c->target, which)->n_rules;
+        uint32_t *counts = b->counts[which] + (size_t)x->file * rules;
+        for (uint32_t k = 0; k < rules; k++) counts[k] += pipe_firings(r, which == 0, k);
+    }
+}
+
 static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t worker)
 {
     Ablation *b = arg;
@@ -74,26 +90,19 @@ static void one_compile(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t 
         b->cache_cx[worker] = wbb_cx_new();
         if (b->cache_cx[worker]) b->caches[worker] = ll_cache_new(b->cache_cx[worker]);
     }
-    size_t n;
-    const char *file = b->files->items[x->file], *text = main_read_hlo(cx, a, file, o->assume, &n);
+    const char *file = b->files->items[x->file];
     PipeOptions p = {.target = o->target,
                      .accuracy = main_accuracy(o->accuracy, o->approx),
                      .stage = PIPE_AT_PTX,
                      .assemble = o->sass,
                      .cache = b->caches[worker]};
     if (x->without) p.disable = &x->without, p.n_disable = 1;
-    PipeResult r;
-    pipe_compile(cx, a, &p, file, text, n, &r);
-    for (uint32_t k = 0; k < r.n_kernels; k++) x->size.size[NODES] += nodes_of(a, r.kernels[k].ir);
-    x->size.size[PTX] = report_ptx_facts(a, r.ptx).instructions;
-    x->code = wbb_hash(r.ptx, strlen(r.ptx), 0);
-    if (o->sass && r.cubin.bytes && r.kernel->grid)
-        x->size.size[SASS] = tg_sass(cx, r.target, &r.cubin, r.kernel->name).sass;
-    if (x->without) return;
-    for (int which = 0; which < 2; which++) {
-        const uint32_t rules = main_tables(b->c->target, which)->n_rules;
-        uint32_t *counts = b->counts[which] + (size_t)x->file * rules;
-        for (uint32_t k = 0; k < rules; k++) counts[k] = pipe_firings(&r, which == 0, k);
+    const RulesKernels kernels = main_rules_kernels(cx, a, &p, file, o->assume);
+    for (uint32_t k = 0; k < kernels.n; k++) {
+        const RulesKernel *of = &kernels.items[k];
+        PipeResult r;
+        pipe_compile(cx, a, &p, of->file, of->text, of->n, &r);
+        add_kernel(cx, a, b, x, &r);
     }
 }
 

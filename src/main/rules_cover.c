@@ -33,8 +33,11 @@ typedef struct {
 
 typedef struct {
     Cover *cover;
-    const char *file;
-    PipeResult result;
+    uint32_t file;
+    WbbArena *arena;
+    RulesKernels kernels;
+    PipeResult *results; /* [n] of those that were begun; .rw NULL: it was declined before any rule */
+    uint32_t n;
 } One;
 
 typedef struct {
@@ -48,27 +51,34 @@ static void count(void *arg, const TgStrategy *row)
     for (uint32_t i = 0; i < x->t->n_strategies; i++) x->counts[i] += x->t->strategies[i].line == row->line;
 }
 
-static void add_strategies(Cover *v, WbbArena *a, const PipeResult *r)
+static void add_strategies(Cover *v, const One *one)
 {
-    Taken x = {v->c->target, WBB_NEW_N(a, uint32_t, v->c->target->n_strategies + 1)};
-    plan_visit_taken(r->plan.tried, r->plan.n_tried, count, &x);
-    plan_visit_taken(r->texts, r->n_texts, count, &x);
+    Taken x = {v->c->target, WBB_NEW_N(one->arena, uint32_t, v->c->target->n_strategies + 1)};
+    for (uint32_t k = 0; k < one->n; k++) {
+        plan_visit_taken(one->results[k].plan.tried, one->results[k].plan.n_tried, count, &x);
+        plan_visit_taken(one->results[k].texts, one->results[k].n_texts, count, &x);
+    }
+    if (one->kernels.row) count(&x, one->kernels.row);
+    for (uint32_t k = 0, edge = 0; k < x.t->n_strategies; k++)
+        if (x.t->strategies[k].at == TG_AT_EDGE) x.counts[k] = (uint32_t)one->kernels.edges[edge++];
     for (uint32_t i = 0; i < x.t->n_strategies; i++) {
         v->taken[i] += x.counts[i];
         v->taken_in[i] += x.counts[i] != 0;
     }
 }
 
-static void add(Cover *v, WbbArena *a, const PipeResult *r, uint32_t file)
+static void add(Cover *v, const One *one)
 {
     pthread_mutex_lock(&v->lock);
-    add_strategies(v, a, r);
+    add_strategies(v, one);
     for (int which = 0; which < 2; which++)
         for (uint32_t i = 0; i < main_tables(v->c->target, which)->n_rules; i++) {
-            const uint32_t n = pipe_firings(r, which == 0, i);
+            uint32_t n = 0;
+            for (uint32_t k = 0; k < one->n; k++)
+                if (one->results[k].rw) n += pipe_firings(&one->results[k], which == 0, i);
             v->hits[which][i] += n;
             v->in[which][i] += n != 0;
-            v->where[which][i * v->files->n + file] = n != 0;
+            v->where[which][i * v->files->n + one->file] = n != 0;
         }
     pthread_mutex_unlock(&v->lock);
 }
@@ -77,25 +87,29 @@ static void compile(WbbCx *cx, void *arg)
 {
     One *one = arg;
     const CoverOptions *o = one->cover->o;
-    WbbArena *a = wbb_arena_new(cx);
-    size_t n;
-    const char *text = main_read_hlo(cx, a, one->file, o->assume, &n);
+    const char *file = one->cover->files->items[one->file];
     const PipeOptions p = {.target = o->target,
                            .accuracy = main_accuracy(o->accuracy, o->approx),
                            .rules_only = true,
                            .disable = o->disable.items,
                            .n_disable = o->disable.n,
                            .stage = PIPE_AT_PTX};
-    pipe_compile(cx, a, &p, one->file, text, n, &one->result);
+    one->kernels = main_rules_kernels(cx, one->arena, &p, file, o->assume);
+    one->results = WBB_NEW_N(one->arena, PipeResult, one->kernels.n + 1);
+    for (uint32_t k = 0; k < one->kernels.n; k++) {
+        const RulesKernel *of = &one->kernels.items[k];
+        one->n = k + 1; /* what fired counts of one that is declined, too */
+        pipe_compile(cx, one->arena, &p, of->file, of->text, of->n, &one->results[k]);
+    }
 }
 
 /* Counts the firings of a file, even if it is declined. */
 static void one_file(WbbCx *cx, WbbArena *a, void *arg, uint32_t i, uint32_t worker)
 {
     (void)worker;
-    One one = {.cover = arg, .file = ((Cover *)arg)->files->items[i]};
+    One one = {.cover = arg, .file = i, .arena = a};
     const WbbStatus s = wbb_guard(cx, compile, &one);
-    if (one.result.rw) add(arg, a, &one.result, i);
+    if (one.n) add(arg, &one);
     if (s != WBB_OK) wbb_rethrow(cx, s);
 }
 
@@ -125,7 +139,6 @@ static void put_strategies(RulesCall *c, const Cover *v)
     if (!c->json) wbb_put(c->out, "     plans  files  strategy\n");
     for (uint32_t i = 0; i < t->n_strategies; i++) {
         const TgStrategy *s = &t->strategies[i];
-        if (s->at == TG_AT_MODULE || s->at == TG_AT_EDGE) continue; /* of a module, before there is a fusion */
         if (!c->json) {
             wbb_putf(c->out, "%10llu %6u  %s:%u: %s: %s\n", (unsigned long long)v->taken[i], v->taken_in[i], s->file,
                      s->line, s->name, s->because);
@@ -212,7 +225,8 @@ static const Example examples[] = {{"rules cover shaderdb/corpus", "how often ea
 const Command main_rules_cover = {
     .name = "cover",
     .summary = "count how often each rule fires over a corpus, and each strategy is taken",
-    .details = "Compiles every file as far as LLVM. A file that is declined counts with what fired until then.",
+    .details = "Compiles every file as far as LLVM. A file that is declined counts with what fired until then. Of a "
+               "module that becomes several kernels each one counts, and the choices of its cut.",
     .positionals = positionals,
     .options = options,
     .examples = examples,

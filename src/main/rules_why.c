@@ -179,21 +179,28 @@ static void put_nearest(const Firings *x, const Nearest *n)
 /* --- a number or strategy that plans are chosen by --------------------------------------------- */
 typedef struct {
     const WhyOptions *o;
+    TgPlace at; /* of the strategy; a number is at TG_AT_FUSION */
     Words disable;
-    PipeResult result;
+    const char *text;
 } Planned;
 
 static void plan_of(WbbCx *cx, void *arg)
 {
     Planned *x = arg;
-    size_t n;
-    const char *text = main_read_hlo(cx, cx->arena, x->o->file, x->o->assume, &n);
+    PipeResult r;
     const PipeOptions p = {.target = x->o->target,
                            .accuracy = main_accuracy(x->o->accuracy, x->o->approx),
                            .stage = PIPE_AT_PLAN,
                            .disable = x->disable.items,
                            .n_disable = x->disable.n};
-    pipe_compile(cx, cx->arena, &p, x->o->file, text, n, &x->result);
+    if (x->at == TG_AT_MODULE || x->at == TG_AT_EDGE) {
+        x->text = main_rules_kernels(cx, cx->arena, &p, x->o->file, x->o->assume).plan;
+        if (x->text) return;
+    }
+    size_t n;
+    const char *text = main_read_hlo(cx, cx->arena, x->o->file, x->o->assume, &n);
+    pipe_compile(cx, cx->arena, &p, x->o->file, text, n, &r);
+    x->text = r.emitted;
 }
 
 /* The lines of a text that another one lacks, each with a word before it. */
@@ -222,12 +229,14 @@ static WbbStatus why_choice(RulesCall *c, const WhyOptions *o, const TgTune *t, 
     const char **items = WBB_NEW_N(c->arena, const char *, o->disable.n + 1);
     for (uint32_t i = 0; i < o->disable.n; i++) items[i] = o->disable.items[i];
     items[o->disable.n] = o->rule;
-    Planned with = {.o = o, .disable = o->disable}, without = {.o = o, .disable = {items, o->disable.n + 1}};
+    const TgPlace at = strategy ? strategy->at : TG_AT_FUSION;
+    Planned with = {.o = o, .at = at, .disable = o->disable};
+    Planned without = {.o = o, .at = at, .disable = {items, o->disable.n + 1}};
     const WbbStatus s = wbb_guard(c->cx, plan_of, &with);
     if (s != WBB_OK) wbb_rethrow(c->cx, s);
     const WbbStatus other = wbb_guard(c->cx, plan_of, &without);
     if (other == WBB_FAILED) wbb_rethrow(c->cx, other);
-    const char *a = with.result.emitted, *b = other == WBB_OK ? without.result.emitted : "declined\n";
+    const char *a = with.text, *b = other == WBB_OK ? without.text : "declined\n";
     const bool decides = strcmp(a, b) != 0;
     if (c->json) {
         WbbBuf *out = main_json_begin(c);

@@ -24,7 +24,7 @@ typedef struct {
     double work, us; /* what a thread evaluates one after the other, and how long that takes; 0: not known */
     LayPrice cut;    /* of the kernels of the cut by price */
     WbbBuf *explain; /* NULL: nobody asks */
-    const char *why; /* several are better; NULL: they are not */
+    const TgStrategy *row; /* that makes several; NULL: none does */
 } Question;
 
 /* What a step takes that reads and makes so many bytes, and a launch more, as a program is more to hold; .us 0: that is
@@ -172,17 +172,17 @@ static void ask(WbbCx *cx, void *arg)
     if (is_given(cx, a, q)) return;
     (void)plan_best(x);
     for (uint32_t k = 0; k < x->n_tried; k++)
-        if (x->tried[k].taken && x->tried[k].row) q->why = x->tried[k].row->because;
+        if (x->tried[k].taken && x->tried[k].row) q->row = tg_strategy(tg_find(t->name), x->tried[k].row->name);
     if (q->explain)
         plan_print_outcomes(q->explain, "strategies by which a module is several kernels, as written one", x->tried,
                             x->n_tried, t);
 }
 
-const char *pipe_better_apart(WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n,
-                              WbbBuf *explain)
+const TgStrategy *pipe_better_apart(WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n,
+                                    WbbBuf *explain)
 {
     PipeOptions planned = *o;
     planned.stage = PIPE_AT_PLAN;
     Question q = {.o = &planned, .file = file, .text = text, .n = n, .explain = explain};
-    return wbb_aside(cx, ask, &q) ? q.why : NULL; /* why it is no kernel is said elsewhere */
+    return wbb_aside(cx, ask, &q) ? q.row : NULL; /* why it is no kernel is said elsewhere */
 }

@@ -166,10 +166,11 @@ TgCubin pipe_cubin(WbbCx *cx, WbbArena *a, WbbStore *store, const TgTarget *t, c
 double pipe_product_seconds(WbbArena *a, const TgTarget *t, const HloComputation *call);
 uint64_t pipe_call_bytes(const HloComputation *call);
 double pipe_call_seconds(WbbArena *a, const TgTarget *t, const HloComputation *call);
-/* better_apart.c: why several kernels are better than the one that a module may become; NULL: they are not. `cx` is
- * told how far that is, and has no messages. explain: takes what became of the rows at 'module'; NULL: nobody asks. */
-const char *pipe_better_apart(WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n,
-                              WbbBuf *explain);
+/* better_apart.c: the row by which several kernels are better than the one that a module may become; NULL: they are
+ * not. `cx` is told how far that is, and has no messages. explain: takes what became of the rows at 'module'; NULL:
+ * nobody asks. */
+const TgStrategy *pipe_better_apart(WbbCx *cx, const PipeOptions *o, const char *file, const char *text, size_t n,
+                                    WbbBuf *explain);
 
 /* passes.c: names of the passes over the IR, in order, for --print-after and `ir --pass`; NULL after the last. */
 extern const char *const pipe_passes[];
